@@ -1,0 +1,43 @@
+# make demo   set up .venv, render a hexagonally tiled video on the embedded model
+# make test   set up .venv with the test tools; ruff, mypy, pytest
+# make native compile csrc/ into h3video/h3/_native with the local C compiler
+# make bench  the figures of the README (minutes)
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
+PROMPT ?= a red circle moves left over blue waves
+
+.PHONY: demo test native bench lint clean
+
+demo: $(VENV)/.demo native
+	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
+
+test: $(VENV)/.test native lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.demo native
+	$(BIN)/python benchmarks/tiling.py
+
+# Without a C compiler the pure-Python index serves, so a failure here is not fatal.
+native: $(VENV)/.demo
+	@$(BIN)/python -m h3video.h3.build --if-stale || echo "h3video: no native index; the pure-Python index serves"
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[diffusers]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.demo
+	$(PIP) -e ".[diffusers,dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo h3video/h3/_native .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,113 @@
+"""Types of command-line values that several subcommands share."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import UsageError
+
+
+def hex_res(text: str) -> int | str:
+    """0..15 or auto."""
+    if text == "auto":
+        return text
+    value = integer("hex-res", 0, 15)(text)
+    return value
+
+
+def integer(name: str, low: int, high: int) -> Callable[[str], int]:
+    """A whole number low..high."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise UsageError(f"{name} {text!r} is not a whole number") from None
+        if not low <= value <= high:
+            raise UsageError(f"{name} {value} is out of range {low}..{high}")
+        return value
+
+    return parse
+
+
+def number(name: str, low: float, high: float) -> Callable[[str], float]:
+    """A number low..high."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise UsageError(f"{name} {text!r} is not a number") from None
+        if not (math.isfinite(value) and low <= value <= high):
+            raise UsageError(f"{name} {text} is out of range {low:g}..{high:g}")
+        return value
+
+    return parse
+
+
+def prompt(text: str) -> str:
+    """A prompt, or @file to read it from a file."""
+    if not text.startswith("@"):
+        return text.strip()
+    path = Path(text[1:]).expanduser()
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as e:
+        raise UsageError(f"prompt file {path} cannot be read ({e.strerror})") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"prompt file {path} is not UTF-8 text; save it as UTF-8") from None
+
+
+def tiling(parser: argparse.ArgumentParser) -> None:
+    """The options that decide the tiles."""
+    from ..grid import DEFAULT_SPAN, MAX_SPAN
+
+    group = parser.add_argument_group("tiles")
+    group.add_argument(
+        "--shape", choices=("hex", "rect", "none"), default="hex",
+        help="hexagons, rectangles of the same area (the baseline), or one tile (default: hex)",
+    )  # fmt: skip
+    group.add_argument(
+        "--hex-res", type=hex_res, default="auto", metavar="N",
+        help="H3 resolution 0..15 of the cells, or auto: the coarsest that fits the budget",
+    )  # fmt: skip
+    group.add_argument(
+        "--overlap", type=number("overlap", 0, 4096), metavar="PX",
+        help="width of the band that neighbouring cells share (default: 4 tokens; 0: hard edges)",
+    )  # fmt: skip
+    group.add_argument(
+        "--halo", type=number("halo", 0, 4096), metavar="PX",
+        help="context that a tile sees beyond its cell (default: 3 tokens)",
+    )  # fmt: skip
+    group.add_argument(
+        "--budget", metavar="B",
+        help="largest tile: a share of the frame (25%%) or bytes for a step's activations "
+        "(2GiB); default: a third of the frame",
+    )  # fmt: skip
+    group.add_argument(
+        "--exchange", choices=("step", "block"), default="step",
+        help="blend the tiles once a step, or after every transformer block (default: step)",
+    )  # fmt: skip
+    group.add_argument(
+        "--span", type=number("span", 0.001, MAX_SPAN), default=DEFAULT_SPAN, metavar="W",
+        help=f"gnomonic plane units across the longer side (default: {DEFAULT_SPAN})",
+    )  # fmt: skip
+    group.add_argument(
+        "--rotation", type=number("rotation", -360, 360), default=0.0, metavar="DEG",
+        help="turn of the grid in degrees (default: 0)",
+    )  # fmt: skip
+
+
+def device(parser: argparse.ArgumentParser) -> None:
+    """Where and in which precision to run."""
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "cuda", "mps"), default="auto",
+        help="where to run (default: auto)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dtype", choices=("auto", "float32", "bfloat16", "float16"), default="auto",
+        help="precision (default: auto: bfloat16 where the device is fast at it)",
+    )  # fmt: skip

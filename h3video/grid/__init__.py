@@ -1,0 +1,6 @@
+"""A frame as hexagonal H3 cells (and as rectangles, the baseline that claims are measured with)."""
+
+from .hexgrid import DEFAULT_SPAN, MAX_SPAN, Cell, HexGrid, hex_grid
+from .rectgrid import RectGrid, rect_grid
+
+__all__ = ["DEFAULT_SPAN", "MAX_SPAN", "Cell", "HexGrid", "RectGrid", "hex_grid", "rect_grid"]

@@ -1,0 +1,1 @@
+"""From a job to a video file."""

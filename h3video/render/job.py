@@ -1,0 +1,101 @@
+"""A render job in plain data: everything that decides the video, and the checks before any work."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import UsageError
+from ..grid import DEFAULT_SPAN
+from ..models import DenoiserShape, VideoFamily
+from ..tiling import CropPlan, TokenPlan, plan_crop_tiles, plan_token_tiles
+
+
+@dataclass(frozen=True)
+class RenderJob:
+    """What to render. Lengths in px, `frames` in frames, `seed` 0..2^64-1.
+
+    hex_res, overlap, halo, budget, shape, exchange   see plan_token_tiles
+    dtype, device                                     as resolved, never "auto"
+    """
+
+    prompt: str
+    negative: str
+    model: str
+    width: int
+    height: int
+    frames: int
+    fps: int
+    steps: int
+    cfg: float
+    seed: int
+    hex_res: int | str = "auto"
+    overlap: float | None = None
+    halo: float | None = None
+    budget: float | int | None = None
+    shape: str = "hex"
+    exchange: str = "step"
+    span: float = DEFAULT_SPAN
+    rotation: float = 0.0
+    dtype: str = "float32"
+    device: str = "cpu"
+    version: str = __version__
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(dataclasses.asdict(self), ensure_ascii=False, sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> RenderJob:
+        """The job that `to_json` wrote; raises UsageError when it is not one."""
+        try:
+            data = json.loads(text)
+            known = {f.name for f in dataclasses.fields(RenderJob)}
+            return RenderJob(**{k: v for k, v in data.items() if k in known})
+        except (TypeError, ValueError, AttributeError) as e:
+            raise UsageError(f"the stored job cannot be read ({e}); render again") from None
+
+    def tiling(self) -> dict[str, Any]:
+        """The settings that `apply_hex_tiling` takes."""
+        return {
+            "hex_res": self.hex_res, "overlap": self.overlap, "halo": self.halo,
+            "budget": self.budget, "shape": self.shape, "exchange": self.exchange,
+            "span": self.span, "rotation": self.rotation,
+        }  # fmt: skip
+
+    def token_plan(self, family: VideoFamily, denoiser: DenoiserShape) -> TokenPlan:
+        """The denoiser's plan."""
+        return plan_token_tiles(
+            self.width, self.height, self.frames, family, denoiser=denoiser, **self.tiling()
+        )
+
+    def crop_plan(self, family: VideoFamily) -> CropPlan:
+        """The decoder's plan."""
+        return plan_crop_tiles(
+            self.width, self.height, family, budget=self.budget, shape=self.shape,
+            span=self.span, rotation=self.rotation,
+        )  # fmt: skip
+
+
+def check_output(path: Path) -> None:
+    """Raise UsageError unless a video can be written at `path`; makes missing folders."""
+    if path.suffix.lower() != ".mp4":
+        raise UsageError(f"output {path} does not end in .mp4; only mp4 is written")
+    if path.is_dir():
+        raise UsageError(f"output {path} is a folder; give a file name such as {path}/out.mp4")
+    folder = path.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".{path.name}.{os.getpid()}.probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as e:
+        reason = e.strerror or type(e).__name__
+        raise UsageError(
+            f"output folder {folder} is not writable ({reason}); choose another with -o"
+        ) from None

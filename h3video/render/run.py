@@ -1,0 +1,132 @@
+"""Run a job from prompt to files, and finish one from its latents."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..memory import PhaseMeter
+from .bill import bill_json, bill_text
+from .job import RenderJob
+from .latents import latents_path, load_latents, save_latents
+from .source import ModelSource
+
+
+def render(job: RenderJob, source: ModelSource, output: Path, quiet: bool = False) -> dict[str, Any]:
+    """Render a job; returns the bill. Files: the video, a sheet beside it, the latents.
+
+    A KeyboardInterrupt leaves the latents of the last finished step and says so.
+    """
+    from .engines.wan import WanEngine, describe
+
+    plan = job.token_plan(source.family, source.denoiser(job.dtype))
+    say = _printer(quiet)
+    say(describe(plan))
+    kept = latents_path(output)
+    meter = device_meter(job.device)
+    latest: list[Any] = []
+
+    def on_step(done: int, latents: Any) -> None:
+        latest[:] = [done, latents]
+
+    passes = job.steps * (2 if job.cfg > 1.0 else 1)
+    with Progress("denoise", passes * len(plan.tiles), quiet) as bar:
+        engine = WanEngine(source, job, bar.advance)
+        with meter.phase("encode"):
+            embeds = engine.encode()
+        gc.collect()
+        try:
+            with meter.phase("denoise"):
+                latents = engine.denoise(embeds, on_step)
+        except KeyboardInterrupt:
+            if latest:
+                save_latents(kept, latest[1], job, latest[0])
+                _note(f"stopped after step {latest[0]} of {job.steps}; the latents so far are "
+                      f"kept in {kept} (`h3video decode` shows them, noisy)")  # fmt: skip
+            else:
+                _note("stopped before the first step was finished; nothing was kept")
+            raise
+    del embeds
+    save_latents(kept, latents, job, job.steps)
+    return _finish(job, source, latents, kept, output, meter, quiet)
+
+
+def decode(
+    job: RenderJob, source: ModelSource, latents: Path, output: Path, quiet: bool = False
+) -> dict[str, Any]:
+    """Make the video of saved latents; returns the bill."""
+    meter = device_meter(job.device)
+    return _finish(job, source, load_latents(latents), latents, output, meter, quiet)
+
+
+def _finish(
+    job: RenderJob, source: ModelSource, latents: Any, kept: Path, output: Path,
+    meter: PhaseMeter, quiet: bool,
+) -> dict[str, Any]:  # fmt: skip
+    from .engines.wan import WanEngine
+    from .pictures import contact_sheet, save_png
+    from .video import write_mp4
+
+    plan = job.token_plan(source.family, source.denoiser(job.dtype))
+    crops = job.crop_plan(source.family)
+    try:
+        with Progress("decode", len(crops.tiles), quiet) as bar, meter.phase("decode"):
+            frames = WanEngine(source, job, bar.advance).decode(latents)
+        with meter.phase("save"):
+            write_mp4(output, frames, job.fps, job.to_json())
+            sheet = output.with_suffix(".png")
+            tiles = [t.cells for t in plan.tiles]
+            caption = f"{job.prompt}   |   seed {job.seed}, {job.shape} hex_res {plan.grid.res}"
+            save_png(contact_sheet(frames, plan.grid, tiles, caption), sheet)
+    except KeyboardInterrupt:
+        _note(f"stopped while decoding; the latents are kept: `h3video decode {kept}` finishes")
+        raise
+    files = {"video": str(output), "pictures": str(sheet), "latents": str(kept)}
+    _printer(quiet)(bill_text(job, plan, crops, meter, files))
+    return bill_json(job, plan, crops, meter, files)
+
+
+class Progress:
+    """One bar over tiles x passes, on stderr; silent when quiet."""
+
+    def __init__(self, label: str, tiles: int, quiet: bool) -> None:
+        from tqdm import tqdm
+
+        self.tiles = tiles
+        self.bar = tqdm(
+            total=tiles, desc=label, unit="tile", disable=quiet, file=sys.stderr,
+            bar_format="{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total} tiles "
+            "[{elapsed}<{remaining}]",
+        )  # fmt: skip
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def advance(self, _phase: str, share: float) -> None:
+        """Move on by a share of the whole bar."""
+        self.bar.update(min(share * self.tiles, self.tiles - self.bar.n))
+
+
+def device_meter(device: str) -> PhaseMeter:
+    """A meter that knows the device's peak."""
+    import torch
+
+    if device == "cuda":
+        return PhaseMeter(torch.cuda.reset_peak_memory_stats, torch.cuda.max_memory_allocated)
+    if device == "mps":
+        return PhaseMeter(None, torch.mps.driver_allocated_memory)
+    return PhaseMeter()
+
+
+def _printer(quiet: bool) -> Callable[[str], None]:
+    return (lambda text: None) if quiet else print
+
+
+def _note(text: str) -> None:
+    print(f"h3video: {text}", file=sys.stderr)

@@ -1,0 +1,66 @@
+"""Which cells a tile owns: join neighbours as long as that saves work.
+
+All tiles of a plan have one size, so a sliver at the frame's edge costs as much
+as a whole cell, and every tile pays for a halo. Joining neighbours lowers
+tiles x size until the joined tile itself sets the size.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Reach = TypeVar("Reach")
+
+
+def group_cells(
+    reaches: Sequence[Reach],
+    neighbours: Sequence[Sequence[int]],
+    limit: int,
+    join: Callable[[Reach, Reach], Reach],
+    size: Callable[[Reach], int],
+) -> tuple[tuple[int, ...], ...]:
+    """Groups of neighbouring cells that minimise tiles x (size of the largest tile).
+
+    reaches      what a tile owning the cell must run (a token set, a box, ...)
+    neighbours   for every cell the cells it touches
+    limit        largest size that a joined tile may have
+    join, size   the reach of two tiles together; the size of a reach
+
+    Greedy: joins the pair whose union is smallest, as long as that stays within
+    `limit`, and keeps the cheapest state met on the way. Deterministic.
+    """
+    groups = {i: (i,) for i in range(len(reaches))}
+    reach = dict(enumerate(reaches))
+    sizes = {i: size(r) for i, r in reach.items()}
+    near = {i: set(neighbours[i]) for i in groups}
+    version = dict.fromkeys(groups, 0)
+
+    def candidate(i: int, j: int) -> tuple[int, int, int, int, int]:
+        a, b = min(i, j), max(i, j)
+        return size(join(reach[a], reach[b])), a, b, version[a], version[b]
+
+    heap = [candidate(i, j) for i in groups for j in near[i] if i < j]
+    heapq.heapify(heap)
+    best_cost, best = len(groups) * max(sizes.values()), dict(groups)
+    while heap:
+        joined, i, j, version_i, version_j = heapq.heappop(heap)
+        if i not in groups or j not in groups:
+            continue
+        if (version[i], version[j]) != (version_i, version_j):
+            continue
+        if joined > limit:
+            break
+        groups[i] = tuple(sorted(groups[i] + groups.pop(j)))
+        reach[i], sizes[i] = join(reach[i], reach.pop(j)), joined
+        del sizes[j]
+        near[i] = (near[i] | near.pop(j)) - {i, j}
+        version[i] += 1
+        for k in near[i]:
+            near[k] = (near[k] - {j}) | {i}
+            heapq.heappush(heap, candidate(i, k))
+        cost = len(groups) * max(sizes.values())
+        if cost < best_cost:
+            best_cost, best = cost, dict(groups)
+    return tuple(best[i] for i in sorted(best))

@@ -1,0 +1,354 @@
+"""Token tiles: which tokens of the frame each tile runs, and what that costs.
+
+A tile owns the weights of one cell or a few joined ones and sees the tokens
+nearest to it, the same number for every tile: one shape, one graph, one
+compile. It keeps the full frame's token indices, so positions are the full
+frame's by construction. Plans are plain integers; nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..blend.weights import Grid, TileWeights, tile_weights
+from ..errors import UsageError
+from ..grid import DEFAULT_SPAN, hex_grid, rect_grid
+from ..models.family import DenoiserShape, VideoFamily
+from .budget import DEFAULT_SHARE, parse_budget
+from .groups import group_cells
+
+log = logging.getLogger("h3video")
+
+MIN_OVERLAP_TOKENS = 4
+"""A narrower fade is a hard step on the token grid (32 px over 16 px tokens shows as a line)."""
+
+HALO_TOKENS = 3
+"""Tokens seen beyond the cell's edge by default: half the fade and one more for context."""
+
+MAX_TILES = 1024
+MAX_ELEMENTS = 2**31
+"""Tensors of this many elements break kernels on Metal and some on CUDA."""
+
+
+@dataclass(frozen=True)
+class TokenTile:
+    """One tile.
+
+    cells    indices of the cells that it owns
+    ids      their H3 ids
+    tokens   spatial token indices (row * columns + column) that it runs, ascending
+    owned    tokens of which it has the largest weight
+    """
+
+    cells: tuple[int, ...]
+    ids: tuple[int, ...]
+    tokens: tuple[int, ...]
+    owned: int
+
+
+@dataclass(frozen=True)
+class TokenPlan:
+    """How a frame's tokens are run in tiles.
+
+    width, height    the frame in px;  columns, rows   the frame in tokens
+    latent_frames    every tile takes its spatial tokens in all of them
+    overlap, halo    px: width of the shared band; context seen beyond a cell's edge
+    shape            hex | rect | none
+    exchange         step: tiles stay apart through all blocks of a step
+                     block: tiles are blended after every block
+    """
+
+    grid: Grid
+    family: VideoFamily
+    width: int
+    height: int
+    columns: int
+    rows: int
+    latent_frames: int
+    overlap: float
+    halo: float
+    shape: str
+    exchange: str
+    denoiser: DenoiserShape | None
+    tiles: tuple[TokenTile, ...]
+
+    @property
+    def frame_tokens(self) -> int:
+        """Tokens of the full frame, over all latent frames."""
+        return self.columns * self.rows * self.latent_frames
+
+    @property
+    def tile_tokens(self) -> int:
+        """Tokens of one tile, over all latent frames."""
+        return len(self.tiles[0].tokens) * self.latent_frames
+
+    @property
+    def tokens_run(self) -> int:
+        """Tokens of all tiles."""
+        return self.tile_tokens * len(self.tiles)
+
+    @property
+    def share(self) -> float:
+        """A tile's tokens against the frame's."""
+        return self.tile_tokens / self.frame_tokens
+
+    @property
+    def price(self) -> float:
+        """Tokens run against the frame's; 1 is no tiling."""
+        return self.tokens_run / self.frame_tokens
+
+    @property
+    def expected_time(self) -> float | None:
+        """Expected time of a step against the untiled one, from the work of each; None if unknown.
+
+        Linear layers cost price, attention price x share.
+        """
+        if self.denoiser is None:
+            return None
+        d = self.denoiser
+        full = d.linear_flops(self.frame_tokens) + d.attention_flops(self.frame_tokens)
+        tile = d.linear_flops(self.tile_tokens) + d.attention_flops(self.tile_tokens)
+        return len(self.tiles) * tile / full
+
+    @property
+    def largest_tensor(self) -> int | None:
+        """Elements of the largest tensor of a step; None if the model's shape is unknown."""
+        if self.denoiser is None:
+            return None
+        whole = self.frame_tokens * self.denoiser.hidden
+        return max(whole, self.denoiser.largest_tensor(self.tile_tokens))
+
+    def activation_bytes(self) -> int | None:
+        """Estimated peak of a step's activations in bytes; None if the model's shape is unknown."""
+        if self.denoiser is None:
+            return None
+        return _activation_bytes(
+            self.denoiser, self.frame_tokens, self.tile_tokens, len(self.tiles), self.exchange
+        )
+
+    def weights(self) -> list[TileWeights]:
+        """Every tile's weights over the token grid."""
+        return tile_weights(
+            self.grid, [t.cells for t in self.tiles], self.columns, self.rows,
+            float(self.family.token_px), self.overlap,
+        )  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as plain data."""
+        return {
+            "kind": "tokens", "shape": self.shape, "exchange": self.exchange,
+            "family": self.family.name,
+            "grid": self.grid.to_json(),
+            "columns": self.columns, "rows": self.rows, "latent_frames": self.latent_frames,
+            "overlap_px": self.overlap, "halo_px": self.halo,
+            "tokens_per_tile": self.tile_tokens, "tokens_run": self.tokens_run,
+            "frame_tokens": self.frame_tokens, "price": self.price,
+            "expected_time": self.expected_time, "largest_tensor": self.largest_tensor,
+            "activation_bytes": self.activation_bytes(),
+            "tiles": [
+                {"cells": list(t.cells), "ids": [f"{i:x}" for i in t.ids],
+                 "tokens": list(t.tokens), "owned": t.owned}
+                for t in self.tiles
+            ],
+        }  # fmt: skip
+
+
+def _activation_bytes(
+    d: DenoiserShape, frame_tokens: int, tile_tokens: int, tiles: int, exchange: str
+) -> int:
+    frame = d.hidden_bytes(frame_tokens)
+    if tiles == 1:
+        return frame + d.block_bytes(frame_tokens)
+    blended = 4 * d.hidden * frame_tokens  # the float32 sum
+    if exchange == "block":
+        return frame + blended + d.hidden_bytes(tile_tokens) + d.block_bytes(tile_tokens)
+    resident = tiles * d.hidden_bytes(tile_tokens)
+    return resident + max(d.block_bytes(tile_tokens), blended)
+
+
+@lru_cache(maxsize=64)
+def plan_token_tiles(
+    width: int,
+    height: int,
+    frames: int,
+    family: VideoFamily,
+    *,
+    hex_res: int | str = "auto",
+    overlap: float | None = None,
+    halo: float | None = None,
+    budget: float | int | str | None = None,
+    shape: str = "hex",
+    span: float = DEFAULT_SPAN,
+    rotation: float = 0.0,
+    exchange: str = "step",
+    denoiser: DenoiserShape | None = None,
+) -> TokenPlan:
+    """Plan the token tiles of a clip.
+
+    width, height, frames   the clip in px and frames, legal for `family`
+    hex_res    H3 resolution 0..15, or "auto": the coarsest whose tile fits the budget
+    overlap    px shared along every cell edge; None: 4 tokens. 0 is a hard partition.
+               Narrower than 4 tokens is widened with a warning
+    halo       px of context seen beyond a cell's edge; None: 3 tokens, at least overlap / 2
+    budget     see parse_budget; None: a third of the frame's tokens for "auto", else no limit
+    shape      hex | rect (same area) | none (one tile)
+    denoiser   the transformer's sizes: needed for a budget in bytes and for times
+
+    Raises UsageError when a value is out of range or nothing fits the budget.
+    """
+    family.check(width, height, frames)
+    if shape not in ("hex", "rect", "none"):
+        raise UsageError(f"shape {shape!r} is unknown; use hex, rect or none")
+    if exchange not in ("step", "block"):
+        raise UsageError(f"exchange {exchange!r} is unknown; use step or block")
+    if hex_res != "auto" and not (isinstance(hex_res, int) and 0 <= hex_res <= 15):
+        raise UsageError(f"hex_res {hex_res} is out of range 0..15 (or auto)")
+    for name, value in (("overlap", overlap), ("halo", halo)):
+        if value is not None and not 0.0 <= value <= 4096.0:
+            raise UsageError(f"{name} {value:g} is out of range 0..4096 px")
+    columns, rows = family.token_grid(width, height)
+    latent_frames = family.latent_frames(frames)
+    spatial = columns * rows
+    limit = _limit(parse_budget(budget), spatial, latent_frames, exchange, denoiser)
+
+    make_grid = rect_grid if shape == "rect" else hex_grid
+    candidates = [0] if shape == "none" else (range(16) if hex_res == "auto" else [hex_res])
+    smallest = None
+    for res in candidates:
+        grid = make_grid(width, height, int(res), span, rotation)
+        tiles, used_overlap, used_halo = _tiles(
+            grid, columns, rows, family.token_px, overlap, halo, shape,
+            limit if hex_res == "auto" else None,
+        )  # fmt: skip
+        plan = TokenPlan(
+            grid, family, width, height, columns, rows, latent_frames,
+            used_overlap, used_halo, shape, exchange, denoiser, tiles,
+        )  # fmt: skip
+        if _fits(plan, limit, shape, hex_res):
+            _check_elements(plan)
+            _warn_overlap(plan, overlap, MIN_OVERLAP_TOKENS * family.token_px)
+            return plan
+        if smallest is None or plan.tile_tokens < smallest.tile_tokens:
+            smallest = plan
+        elif smallest.tile_tokens < smallest.frame_tokens or len(grid.cells) > MAX_TILES // 8:
+            break  # finer cells no longer make smaller tiles: overlap and halo rule
+    assert smallest is not None
+    raise UsageError(
+        f"no tile of {width}x{height}x{frames} fits the budget {budget}: the smallest has "
+        f"{smallest.share:.0%} of the frame's tokens (hex_res {smallest.grid.res}, overlap "
+        f"{smallest.overlap:g}, halo {smallest.halo:g} px); raise the budget, or lower overlap "
+        "or halo"
+    )
+
+
+def _limit(
+    budget: float | int | None, spatial: int, latent_frames: int, exchange: str,
+    denoiser: DenoiserShape | None,
+) -> float | int | None:  # fmt: skip
+    if isinstance(budget, int) and denoiser is None:
+        raise UsageError(
+            f"a budget of {budget} bytes needs the model's shape, which is unknown here; "
+            "use a share of the frame such as 0.25"
+        )
+    return budget
+
+
+def _fits(plan: TokenPlan, limit: float | int | None, shape: str, hex_res: int | str) -> bool:
+    if shape == "none":
+        return True
+    if isinstance(limit, int):
+        needed = plan.activation_bytes()
+        return needed is not None and needed <= limit
+    if limit is None:
+        return hex_res != "auto" or plan.share <= DEFAULT_SHARE
+    return plan.share <= limit
+
+
+def _check_elements(plan: TokenPlan) -> None:
+    largest = plan.largest_tensor
+    if largest is not None and largest >= MAX_ELEMENTS:
+        raise UsageError(
+            f"a tensor of {largest:,} elements is needed, the limit is 2^31 = {MAX_ELEMENTS:,}; "
+            f"use a smaller frame, fewer frames or a finer hex_res than {plan.grid.res}"
+        )
+
+
+def _warn_overlap(plan: TokenPlan, asked: float | None, narrowest: float) -> None:
+    if asked is None or len(plan.tiles) == 1 or plan.overlap == asked:
+        return
+    why = (
+        f"a fade under {MIN_OVERLAP_TOKENS} tokens shows as a line"
+        if plan.overlap > asked
+        else f"a cell is only {plan.grid.max_overlap():.0f} px wide"
+    )
+    log.warning("overlap %g px is taken as %.0f px: %s", asked, plan.overlap, why)
+
+
+def _tiles(
+    grid: Grid, columns: int, rows: int, token_px: int, overlap: float | None,
+    halo: float | None, shape: str, limit: float | int | None,
+) -> tuple[tuple[TokenTile, ...], float, float]:  # fmt: skip
+    """Tiles of a grid with the overlap and halo that are really used."""
+    import numpy as np
+
+    narrowest = float(MIN_OVERLAP_TOKENS * token_px)
+    wanted = narrowest if overlap is None else (max(overlap, narrowest) if overlap > 0.0 else 0.0)
+    used_overlap = min(wanted, grid.max_overlap())
+    used_halo = max(float(HALO_TOKENS * token_px) if halo is None else halo, used_overlap / 2.0)
+    spatial = columns * rows
+    if shape == "none" or len(grid.cells) == 1:
+        cells = tuple(range(len(grid.cells)))
+        one = TokenTile(cells, tuple(c.id for c in grid.cells), tuple(range(spatial)), spatial)
+        return (one,), used_overlap, used_halo
+    if len(grid.cells) > MAX_TILES:
+        raise UsageError(
+            f"hex_res {grid.res} gives {len(grid.cells)} cells at {grid.width}x{grid.height}; "
+            f"at most {MAX_TILES} can be tiles: use hex_res {grid.res - 1} or less"
+        )
+    xs, ys = np.meshgrid(
+        (np.arange(columns) + 0.5) * token_px, (np.arange(rows) + 0.5) * token_px
+    )
+    xs, ys = xs.ravel(), ys.ravel()
+    distance = np.stack([grid.reach_distance(c.index, xs, ys) for c in grid.cells])
+    # A millionth of a pixel of slack keeps a token on the border inside on every machine.
+    sees = distance > -(used_halo + 1e-6)
+    if limit is None:
+        most = int(1.15 * sees.sum(1).max())  # only slivers join
+    elif isinstance(limit, float):
+        most = int(limit * spatial)
+    else:
+        most = int(DEFAULT_SHARE * spatial)
+    index, _ = grid.sample_weights(columns, rows, float(token_px), used_overlap)
+    owners = sorted({int(i) for i in np.unique(index[..., 0])})  # slot 0 has the largest weight
+    place = {cell: i for i, cell in enumerate(owners)}
+    near = [[place[j] for j in grid.neighbours[i] if j in place] for i in owners]
+    joined = group_cells(
+        [sees[i] for i in owners], near, most, np.logical_or, lambda seen: int(seen.sum())
+    )
+    groups = tuple(tuple(owners[i] for i in group) for group in joined)
+    seen = [np.logical_or.reduce(sees[list(g)]) for g in groups]
+    count = max(int(s.sum()) for s in seen)
+    tiles = []
+    weights = tile_weights(grid, groups, columns, rows, float(token_px), used_overlap)
+    owner = np.zeros(spatial, np.int64)
+    largest = np.zeros(spatial, np.float32)
+    for tile, w in enumerate(weights):
+        better = w.weight > largest[w.points]
+        owner[w.points[better]] = tile
+        largest[w.points[better]] = w.weight[better]
+    for tile, group in enumerate(groups):
+        nearest = distance[list(group)].max(0)
+        # Stable on equal distances, and rounded so that no machine's last bit decides.
+        order = np.argsort(-np.round(nearest, 6), kind="stable")[:count]
+        tiles.append(
+            TokenTile(
+                group,
+                tuple(grid.cells[i].id for i in group),
+                tuple(sorted(int(i) for i in order)),
+                int((owner == tile).sum()),
+            )
+        )
+    return tuple(tiles), used_overlap, used_halo

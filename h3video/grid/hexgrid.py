@@ -290,7 +290,7 @@ def hex_grid(
         raise UsageError(f"rotation {rotation} is not a number of degrees")
     lattice = Lattice.over_frame(width, height, res, span, rotation)
     if res > 0 and lattice.edge < MIN_EDGE:
-        finest = _finest_res(width, height, span, rotation)
+        finest = finest_res(width, height, span, rotation)
         raise UsageError(
             f"hex_res {res} gives cells of {lattice.edge:.2g} px edge at {width}x{height}; "
             f"at least {MIN_EDGE:g} px are needed: use hex_res {finest} or less"
@@ -311,7 +311,8 @@ def hex_grid(
     return HexGrid(width, height, res, span, rotation, lattice, cells)
 
 
-def _finest_res(width: int, height: int, span: float, rotation: float) -> int:
+def finest_res(width: int, height: int, span: float, rotation: float = 0.0) -> int:
+    """The finest resolution whose cells have an edge of at least MIN_EDGE px on this frame."""
     fits = [
         r for r in range(16)
         if Lattice.over_frame(width, height, r, span, rotation).edge >= MIN_EDGE

@@ -30,8 +30,9 @@ def with_vae(family: VideoFamily, vae_space: int) -> VideoFamily:
     """The family with another VAE: Wan 2.2 TI2V-5B has latents of 16 px and runs at 24 fps."""
     if vae_space == family.vae_space:
         return family
+    multiple = vae_space * family.patch
     return dataclasses.replace(
-        family, name="wan2.2-5b", vae_space=vae_space, size_multiple=vae_space * family.patch, fps=24
+        family, name="wan2.2-5b", vae_space=vae_space, size_multiple=multiple, fps=24
     )
 
 

@@ -15,7 +15,9 @@ from .latents import latents_path, load_latents, save_latents
 from .source import ModelSource
 
 
-def render(job: RenderJob, source: ModelSource, output: Path, quiet: bool = False) -> dict[str, Any]:
+def render(
+    job: RenderJob, source: ModelSource, output: Path, quiet: bool = False
+) -> dict[str, Any]:
     """Render a job; returns the bill. Files: the video, a sheet beside it, the latents.
 
     A KeyboardInterrupt leaves the latents of the last finished step and says so.

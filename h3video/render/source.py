@@ -52,7 +52,7 @@ def find_model(name: str) -> ModelSource:
 
 
 def _from_hub(name: str) -> ModelSource:
-    """Configuration files of a hub model; only they are fetched, weights come when they are used."""
+    """A hub model by its configuration files; weights are fetched when they are used."""
     from huggingface_hub import hf_hub_download
 
     def fetch(path: str) -> dict[str, Any]:

@@ -41,7 +41,9 @@ def parse_budget(text: str | float | int | None) -> float | int | None:
         raise UsageError(f"budget {text!r} is not understood; use for example 0.25, 25% or 512MiB")
     number, unit = float(match.group(1)), (match.group(2) or "").upper()
     if unit == "%":
-        return parse_budget(number / 100.0)
+        if not 0.0 < number <= 100.0:
+            raise UsageError(f"budget {text!r} is not in (0 %, 100 %]; use for example 25%")
+        return number / 100.0
     if unit:
         if number <= 0.0:
             raise UsageError(f"budget {text!r} must be above 0; use for example 512MiB")

@@ -13,8 +13,7 @@ from functools import lru_cache, reduce
 from typing import Any
 
 from ..blend.weights import Grid, TileWeights, tile_weights
-from ..errors import UsageError
-from ..grid import DEFAULT_SPAN, hex_grid, rect_grid
+from ..grid import DEFAULT_SPAN, finest_res, hex_grid, rect_grid
 from ..models.family import VideoFamily
 from .budget import DEFAULT_SHARE, parse_budget
 from .groups import group_cells
@@ -23,6 +22,7 @@ HALO_LATENTS = 4
 """Latents decoded beyond the shared band and thrown away: a decoder's edge is not its middle."""
 
 OVERLAP_PX = 32.0
+MAX_CROPS = 256
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ def plan_crop_tiles(
                matter of the denoiser and are taken as None here)
     shape      hex | rect | none (one crop)
 
-    Raises UsageError when a value is out of range or nothing fits.
+    When nothing fits (a small frame is mostly context) the smallest crops are taken.
+    Raises UsageError when a value is out of range.
     """
     family.check(width, height, 1)
     unit = family.vae_space
@@ -124,9 +125,10 @@ def plan_crop_tiles(
         )
     make_grid = rect_grid if shape == "rect" else hex_grid
     smallest = None
-    for res in range(16) if hex_res == "auto" else [int(hex_res)]:
+    finest = finest_res(width, height, span, rotation)
+    for res in range(finest + 1) if hex_res == "auto" else [int(hex_res)]:
         grid = make_grid(width, height, res, span, rotation)
-        if len(grid.cells) > 4096:
+        if smallest is not None and len(grid.cells) > MAX_CROPS:
             break
         used = min(OVERLAP_PX if overlap is None else overlap, grid.max_overlap())
         plan = _crops(grid, unit, columns, rows, used, share)
@@ -136,8 +138,7 @@ def plan_crop_tiles(
             smallest = plan
         elif smallest.share < 1.0:
             break  # finer cells no longer make smaller crops: overlap and halo rule
-    if smallest is None:
-        raise UsageError(f"hex_res {hex_res} gives too many cells to decode at {width}x{height}")
+    assert smallest is not None
     return smallest
 
 

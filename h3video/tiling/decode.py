@@ -19,7 +19,7 @@ def decode_crops(
     """Decode latents with a function that decodes a crop of them.
 
     latents    [B, C, T, rows, columns]
-    decode     [B, C, T, crop_rows, crop_columns] -> [B, 3, F, crop_rows * unit, crop_columns * unit]
+    decode     [B, C, T, crop_rows, crop_columns] -> [B, 3, F, pixel rows, pixel columns]
     on_tile    called after each crop with the share of the frame it was
 
     Returns [B, 3, F, height, width] in decode's dtype. With one crop that is exactly

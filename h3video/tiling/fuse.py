@@ -11,7 +11,7 @@ tokens. With one tile nothing is moved at all, so the result is bit-identical.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
@@ -167,7 +167,8 @@ class BlockMajor:
 def _rows(value: Any, index: Tensor, tokens: int) -> Any:
     """The rows of a tile from anything that has the token axis at 1; other tensors as they are."""
     if isinstance(value, Tensor):
-        return value.index_select(1, index) if value.ndim > 2 and value.shape[1] == tokens else value
-    if isinstance(value, Sequence) and not isinstance(value, str):
+        by_token = value.ndim > 2 and value.shape[1] == tokens
+        return value.index_select(1, index) if by_token else value
+    if isinstance(value, (tuple, list)):
         return type(value)(_rows(v, index, tokens) for v in value)
     return value

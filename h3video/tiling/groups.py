@@ -31,7 +31,7 @@ def group_cells(
     Greedy: joins the pair whose union is smallest, as long as that stays within
     `limit`, and keeps the cheapest state met on the way. Deterministic.
     """
-    groups = {i: (i,) for i in range(len(reaches))}
+    groups: dict[int, tuple[int, ...]] = {i: (i,) for i in range(len(reaches))}
     reach = dict(enumerate(reaches))
     sizes = {i: size(r) for i, r in reach.items()}
     near = {i: set(neighbours[i]) for i in groups}

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..blend.weights import Grid, TileWeights, tile_weights
 from ..errors import UsageError
-from ..grid import DEFAULT_SPAN, hex_grid, rect_grid
+from ..grid import DEFAULT_SPAN, finest_res, hex_grid, rect_grid
 from ..models.family import DenoiserShape, VideoFamily
 from .budget import DEFAULT_SHARE, parse_budget
 from .groups import group_cells
@@ -215,22 +215,27 @@ def plan_token_tiles(
     limit = _limit(parse_budget(budget), spatial, latent_frames, exchange, denoiser)
 
     make_grid = rect_grid if shape == "rect" else hex_grid
-    candidates = [0] if shape == "none" else (range(16) if hex_res == "auto" else [hex_res])
+    finest = finest_res(width, height, span, rotation)
+    candidates = [0] if shape == "none" else range(finest + 1) if hex_res == "auto" else [hex_res]
     smallest = None
     for res in candidates:
         grid = make_grid(width, height, int(res), span, rotation)
-        tiles, used_overlap, used_halo = _tiles(
-            grid, columns, rows, family.token_px, overlap, halo, shape,
-            limit if hex_res == "auto" else None,
-        )  # fmt: skip
-        plan = TokenPlan(
-            grid, family, width, height, columns, rows, latent_frames,
-            used_overlap, used_halo, shape, exchange, denoiser, tiles,
-        )  # fmt: skip
-        if _fits(plan, limit, shape, hex_res):
-            _check_elements(plan)
-            _warn_overlap(plan, overlap, MIN_OVERLAP_TOKENS * family.token_px)
-            return plan
+        if hex_res == "auto" and smallest is not None and len(grid.cells) > MAX_TILES:
+            break
+        plan = None
+        for join in _join_shares(limit, hex_res):
+            tiles, used_overlap, used_halo = _tiles(
+                grid, columns, rows, family.token_px, overlap, halo, shape, join
+            )
+            plan = TokenPlan(
+                grid, family, width, height, columns, rows, latent_frames,
+                used_overlap, used_halo, shape, exchange, denoiser, tiles,
+            )  # fmt: skip
+            if _fits(plan, limit, shape, hex_res):
+                _check_elements(plan)
+                _warn_overlap(plan, overlap, MIN_OVERLAP_TOKENS * family.token_px)
+                return plan
+        assert plan is not None
         if smallest is None or plan.tile_tokens < smallest.tile_tokens:
             smallest = plan
         elif smallest.tile_tokens < smallest.frame_tokens or len(grid.cells) > MAX_TILES // 8:
@@ -254,6 +259,19 @@ def _limit(
             "use a share of the frame such as 0.25"
         )
     return budget
+
+
+def _join_shares(limit: float | int | None, hex_res: int | str) -> tuple[float | None, ...]:
+    """Shares of the frame up to which cells are joined, to be tried in turn; None: slivers only.
+
+    How many bytes a plan takes depends on the number of tiles, too, so a budget in bytes
+    is met by trying.
+    """
+    if hex_res != "auto":
+        return (None,)
+    if isinstance(limit, int):
+        return (1 / 2, 1 / 3, 1 / 4, 1 / 6, 1 / 8, 1 / 12, 1 / 16, None)
+    return (DEFAULT_SHARE if limit is None else limit,)
 
 
 def _fits(plan: TokenPlan, limit: float | int | None, shape: str, hex_res: int | str) -> bool:
@@ -289,7 +307,7 @@ def _warn_overlap(plan: TokenPlan, asked: float | None, narrowest: float) -> Non
 
 def _tiles(
     grid: Grid, columns: int, rows: int, token_px: int, overlap: float | None,
-    halo: float | None, shape: str, limit: float | int | None,
+    halo: float | None, shape: str, join: float | None,
 ) -> tuple[tuple[TokenTile, ...], float, float]:  # fmt: skip
     """Tiles of a grid with the overlap and halo that are really used."""
     import numpy as np
@@ -315,12 +333,7 @@ def _tiles(
     distance = np.stack([grid.reach_distance(c.index, xs, ys) for c in grid.cells])
     # A millionth of a pixel of slack keeps a token on the border inside on every machine.
     sees = distance > -(used_halo + 1e-6)
-    if limit is None:
-        most = int(1.15 * sees.sum(1).max())  # only slivers join
-    elif isinstance(limit, float):
-        most = int(limit * spatial)
-    else:
-        most = int(DEFAULT_SHARE * spatial)
+    most = int(1.15 * sees.sum(1).max() if join is None else join * spatial)
     index, _ = grid.sample_weights(columns, rows, float(token_px), used_overlap)
     owners = sorted({int(i) for i in np.unique(index[..., 0])})  # slot 0 has the largest weight
     place = {cell: i for i, cell in enumerate(owners)}

@@ -107,7 +107,7 @@ def apply_hex_tiling(
         if t is not None
     ]  # fmt: skip
     if not transformers:
-        raise UsageError(f"{type(pipe).__name__} has no transformer; tiling needs one such as Wan's")
+        raise UsageError(f"{type(pipe).__name__} has no transformer to tile; use a Wan pipeline")
     family = family_of(type(transformers[0]).__name__)
     if family is None:
         raise UsageError(

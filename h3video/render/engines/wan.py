@@ -34,13 +34,14 @@ class WanEngine:
         pipe = self._pipeline("tokenizer", "text_encoder")
         pipe.text_encoder.to(self.device)
         with torch.inference_mode():
-            return pipe.encode_prompt(
+            positive, negative = pipe.encode_prompt(
                 self.job.prompt,
                 self.job.negative or None,
                 do_classifier_free_guidance=self.job.cfg > 1.0,
                 max_sequence_length=512,
                 device=self.device,
             )
+        return positive, negative
 
     def denoise(
         self, embeds: tuple[Any, Any], on_step: Callable[[int, Any], None] | None = None

@@ -83,8 +83,7 @@ static const uint8_t homeFace[NUM_BASE_CELLS] = {
 
 static const int stepA[7] = {0, -1, 0, -1, 1, 0, 1};
 static const int stepB[7] = {0, -1, 1, 0, 0, -1, 1};
-/* Digits after a turn of 60 degrees counter-clockwise, and the direction of each digit. */
-static const uint8_t turned[8] = {0, IK_DIGIT, JK_DIGIT, K_DIGIT, IJ_DIGIT, I_DIGIT, J_DIGIT, 7};
+/* Direction of each digit, and the digit of each direction. */
 static const uint8_t sextant[7] = {0, 4, 2, 3, 0, 5, 1}; /* x 60 degrees */
 static const uint8_t digitOf[6] = {I_DIGIT, IJ_DIGIT, J_DIGIT, JK_DIGIT, K_DIGIT, IK_DIGIT};
 /* Middles of a face's edges at res 0; edge e faces 60 + 120 e degrees. */
@@ -130,8 +129,12 @@ static Vec vecOf(double lat, double lng) {
     return r;
 }
 
-/* n / 7 rounded to the nearest integer; there are no ties. */
-static int seventh(int n) { return (n >= 0 ? n + 3 : n - 3) / 7; }
+/* n / 7 rounded to the nearest integer; there are no ties. |n| < 2^28: lifted above 0, where a
+ * division is a multiplication and needs no look at the sign. */
+static int seventh(int n) {
+    const int lift = 1 << 26;
+    return (int)((uint32_t)(n + 7 * lift + 3) / 7u) - lift;
+}
 
 /* Parent of (a, b) of level `res`, and the middle child of (a, b) at level `res`. */
 static void up(int res, int *a, int *b) {
@@ -154,11 +157,6 @@ static void turn(int turns, int *a, int *b) {
     }
 }
 
-static int turnDigit(int turns, int digit) {
-    for (int i = ((turns % 6) + 6) % 6; i > 0; i--) digit = turned[digit];
-    return digit;
-}
-
 /* Position in the plane of a point of an even level, or of an odd one turned to its own axes. */
 static void planeOf(double scale, int a, int b, double *x, double *y) {
     *x = scale * (a - 0.5 * b);
@@ -171,7 +169,12 @@ static Vec spotVec(int face, double x, double y) {
 
 /* ---- bits of an index ------------------------------------------------------------------ */
 
+/*   63   62..59   58..56     55..52       51..45      44..42      ...    2..0
+ *    0   mode 1   000        resolution   base cell   digit of 1  ...    digit of 15 (7: unused)
+ */
 #define DIGIT_SHIFT(r) ((MAX_H3_RES - (r)) * 3)
+#define DIGITS UINT64_C(0x1fffffffffff)
+#define EACH UINT64_C(0x49249249249) /* the lowest bit of every digit */
 
 static int digitAt(H3Index h, int res) { return (int)((h >> DIGIT_SHIFT(res)) & 7); }
 
@@ -181,7 +184,7 @@ static H3Index withDigit(H3Index h, int res, int digit) {
 
 static H3Index blank(int res, int base) { /* all digits 7 */
     return (UINT64_C(1) << 59) | ((H3Index)res << 52) | ((H3Index)base << 45) |
-           UINT64_C(0x1fffffffffff);
+           DIGITS;
 }
 
 int H3_EXPORT(getResolution)(H3Index h) { return (int)((h >> 52) & 15); }
@@ -190,6 +193,9 @@ int H3_EXPORT(isResClassIII)(H3Index h) { return H3_EXPORT(getResolution)(h) & 1
 #define resOf H3_EXPORT(getResolution)
 #define baseOf H3_EXPORT(getBaseCellNumber)
 
+/* The bits of the digits that a resolution uses. */
+static H3Index usedDigits(int res) { return DIGITS & ~((UINT64_C(1) << DIGIT_SHIFT(res)) - 1); }
+
 /* First digit that is not 0, or 0. */
 static int leading(H3Index h) {
     for (int r = 1, res = resOf(h); r <= res; r++)
@@ -197,12 +203,18 @@ static int leading(H3Index h) {
     return CENTER;
 }
 
+/* Turn all digits by so many times 60 degrees counter-clockwise, all levels at once: half a turn
+ * is the complement of a digit (but 0 stays), a third of a turn rotates its three bits. */
 static H3Index turnIndex(int turns, H3Index h) {
+    H3Index used = usedDigits(resOf(h)), d = h & used;
     turns = ((turns % 6) + 6) % 6;
-    if (turns)
-        for (int r = 1, res = resOf(h); r <= res; r++)
-            h = withDigit(h, r, turnDigit(turns, digitAt(h, r)));
-    return h;
+    if (turns & 1) {
+        d ^= ((d | d >> 1 | d >> 2) & EACH) * 7;
+        turns = (turns + 3) % 6;
+    }
+    if (turns == 2) d = (d >> 1 & EACH * 3) | (d & EACH) << 2;
+    if (turns == 4) d = (d << 1 & EACH * 6) | (d >> 2 & EACH);
+    return (h & ~used) | d;
 }
 
 /* ---- tables, built once ---------------------------------------------------------------- */
@@ -390,7 +402,7 @@ static void settle(Spot *s, int res) {
 /* The index of a lattice point. */
 static H3Index encode(Spot s, int res) {
     settle(&s, res);
-    H3Index h = blank(res, 0);
+    H3Index h = blank(res, 0) & ~usedDigits(res);
     int a = s.a, b = s.b;
     for (int r = res; r > 0; r--) {
         int pa = a, pb = b;
@@ -399,7 +411,7 @@ static H3Index encode(Spot s, int res) {
         down(r, &ca, &cb);
         int da = a - ca, db = b - cb;
         int least = da < db ? da : db;
-        h = withDigit(h, r, 4 * da + 2 * db - 7 * (least < 0 ? least : 0));
+        h |= (H3Index)(4 * da + 2 * db - 7 * (least < 0 ? least : 0)) << DIGIT_SHIFT(r);
         a = pa;
         b = pb;
     }
@@ -410,7 +422,7 @@ static H3Index encode(Spot s, int res) {
         unfold(&top, e, 0, 1);
     }
     int base = T.base[top.face][top.a + 2][top.b + 2];
-    h = (h & ~(UINT64_C(127) << 45)) | ((H3Index)base << 45);
+    h |= (H3Index)base << 45;
     h = turnIndex(T.turns[top.face][top.a + 2][top.b + 2], h);
     if (T.pentagon[base] && leading(h) == K_DIGIT) {
         /* The cell straddles the two faces beside the sextant that does not exist. */
@@ -437,8 +449,9 @@ static Spot decode(H3Index h) {
                         turns = -(int)T.turns[face][a + 2][b + 2];
                     }
     }
+    h = turnIndex(turns, h);
     for (int r = 1; r <= res; r++) {
-        int digit = turnDigit(turns, digitAt(h, r));
+        int digit = digitAt(h, r);
         down(r, &s.a, &s.b);
         s.a += stepA[digit];
         s.b += stepB[digit];
@@ -454,6 +467,9 @@ static void geoOf(Vec p, LatLng *g) {
     g->lng = atan2(p.y, p.x);
 }
 
+/* To the nearest integer, halves away from zero; round() of libm costs a call. */
+static int roundOf(double x) { return (int)(x < 0.0 ? x - 0.5 : x + 0.5); }
+
 /* The nearest lattice point of a plane point. */
 static void nearest(double x, double y, int res, int *a, int *b) {
     if (res & 1) {
@@ -464,14 +480,14 @@ static void nearest(double x, double y, int res, int *a, int *b) {
     x /= T.scale[res];
     y /= T.scale[res];
     double r = y * (2.0 / SQRT3), q = x - 0.5 * r, s = -q - r;
-    double rq = round(q), rr = round(r), rs = round(s);
+    int rq = roundOf(q), rr = roundOf(r), rs = roundOf(s);
     double dq = fabs(rq - q), dr = fabs(rr - r), ds = fabs(rs - s);
     if (dq > dr && dq > ds)
         rq = -rr - rs;
     else if (dr > ds)
         rr = -rq - rs;
-    *a = (int)rq + (int)rr;
-    *b = (int)rr;
+    *a = rq + rr;
+    *b = rr;
 }
 
 H3Error H3_EXPORT(latLngToCell)(const LatLng *g, int res, H3Index *out) {
@@ -483,31 +499,39 @@ H3Error H3_EXPORT(latLngToCell)(const LatLng *g, int res, H3Index *out) {
     double best = -2.0;
     for (int f = 0; f < FACES; f++) {
         double c = dot(p, T.n[f]);
-        if (c > best) {
-            best = c;
-            s.face = f;
-        }
+        s.face = c > best ? f : s.face;
+        best = c > best ? c : best;
     }
     nearest(dot(p, T.ex[s.face]) / best, dot(p, T.ey[s.face]) / best, res, &s.a, &s.b);
     *out = encode(s, res);
     return E_SUCCESS;
 }
 
-H3Error H3_EXPORT(planeToCell)(int face, double u, double v, int res, H3Index *out) {
+H3Error H3_EXPORT(planeToCells)(int face, const double *u, const double *v, int64_t n, int res,
+                                H3Index *out) {
     ready();
     if (res < 0 || res > MAX_H3_RES) return E_RES_DOMAIN;
-    if (face < 0 || face >= FACES || !isfinite(u) || !isfinite(v)) return E_DOMAIN;
+    if (face < 0 || face >= FACES) return E_DOMAIN;
     /* On the face by a margin wider than any rounding: no need to go over the sphere. */
-    double inside = 0.3819;
-    if (0.5 * u + 0.5 * SQRT3 * v < inside && -u < inside && 0.5 * u - 0.5 * SQRT3 * v < inside) {
-        Spot s = {face, 0, 0};
-        nearest(u, v, res, &s.a, &s.b);
-        *out = encode(s, res);
-        return E_SUCCESS;
+    const double inside = 0.3819;
+    Spot last = {-1, 0, 0}; /* of out[i - 1]; points in a row often share a cell */
+    for (int64_t i = 0; i < n; i++) {
+        double x = 0.5 * u[i], y = 0.5 * SQRT3 * v[i];
+        if (x + y < inside && -u[i] < inside && x - y < inside) {
+            Spot s = {face, 0, 0};
+            nearest(u[i], v[i], res, &s.a, &s.b);
+            out[i] = last.face == face && last.a == s.a && last.b == s.b ? out[i - 1]
+                                                                        : encode(s, res);
+            last = s;
+            continue;
+        }
+        LatLng g;
+        H3Error err = H3_EXPORT(planeToLatLng)(face, u[i], v[i], &g);
+        if (!err) err = H3_EXPORT(latLngToCell)(&g, res, &out[i]);
+        if (err) return err;
+        last.face = -1;
     }
-    LatLng g;
-    H3Error err = H3_EXPORT(planeToLatLng)(face, u, v, &g);
-    return err ? err : H3_EXPORT(latLngToCell)(&g, res, out);
+    return E_SUCCESS;
 }
 
 H3Error H3_EXPORT(planeToLatLng)(int face, double u, double v, LatLng *g) {
@@ -656,6 +680,13 @@ H3Error H3_EXPORT(cellToBoundary)(H3Index cell, CellBoundary *gp) {
 
 /* ---- neighbours ------------------------------------------------------------------------ */
 
+/* Number of cells of a resolution. */
+static int64_t cellsAt(int res) {
+    int64_t n = 120;
+    while (res-- > 0) n *= 7;
+    return n + 2;
+}
+
 /* Neighbours of a cell, each once; 5 or 6 of them. */
 static int neighbours(H3Index cell, H3Index out[6]) {
     Spot s = decode(cell);
@@ -672,8 +703,7 @@ static int neighbours(H3Index cell, H3Index out[6]) {
 
 H3Error H3_EXPORT(maxGridDiskSize)(int k, int64_t *out) {
     if (k < 0) return E_DOMAIN;
-    const int64_t all = INT64_C(569707381193162); /* cells at res 15 */
-    *out = k >= 13780510 ? all : 3 * (int64_t)k * ((int64_t)k + 1) + 1;
+    *out = k >= 13780510 ? cellsAt(MAX_H3_RES) : 3 * (int64_t)k * ((int64_t)k + 1) + 1;
     return E_SUCCESS;
 }
 
@@ -683,37 +713,37 @@ H3Error H3_EXPORT(maxGridRingSize)(int k, int64_t *out) {
     return E_SUCCESS;
 }
 
-/* Disk by rings in the plane; 0 unless the whole disk lies on one face. */
-static int diskOnFace(Spot s, int res, int k, H3Index *out, int *distances) {
+/* Do all cells within k steps lie on the face of s? Then the plane is enough. */
+static int diskFits(Spot s, int res, int k) {
     int even = res + (res & 1), a = s.a, b = s.b;
     if (res & 1) down(even, &a, &b);
-    int64_t reach = (int64_t)(k + 2) * 2 * (res & 1 ? 3 : 1), limit = T.limit[even];
-    if (a + b + reach > limit || b - 2 * a + reach > limit || a - 2 * b + reach > limit) return 0;
+    int64_t room = T.limit[even] - ((int64_t)k + 2) * 2 * (res & 1 ? 3 : 1);
+    return a + b <= room && b - 2 * a <= room && a - 2 * b <= room;
+}
+
+/* The ring of a disk that fits, counter-clockwise from its cell along I; returns its length. */
+static int64_t ringOnFace(Spot s, int res, int ring, H3Index *out) {
     int64_t n = 0;
-    out[n] = encode(s, res);
-    if (distances) distances[n] = 0;
-    n++;
-    for (int ring = 1; ring <= k; ring++) {
-        Spot p = {s.face, s.a + ring, s.b};
-        for (int side = 0; side < 6; side++)
-            for (int i = 0; i < ring; i++) {
-                int digit = digitOf[(side + 2) % 6];
-                out[n] = encode(p, res);
-                if (distances) distances[n] = ring;
-                n++;
-                p.a += stepA[digit];
-                p.b += stepB[digit];
-            }
-    }
-    return 1;
+    Spot p = {s.face, s.a + ring, s.b};
+    if (ring == 0) out[n++] = encode(s, res);
+    for (int side = 0; side < 6; side++)
+        for (int i = 0; i < ring; i++) {
+            int digit = digitOf[(side + 2) % 6];
+            out[n++] = encode(p, res);
+            p.a += stepA[digit];
+            p.b += stepB[digit];
+        }
+    return n;
 }
 
 /* Disk breadth-first; right everywhere. `seen` is an open-addressing table of 2^bits slots. */
 static H3Error diskAnywhere(H3Index origin, int k, H3Index *out, int *distances) {
-    int64_t size, n = 0, from = 0;
+    int64_t size = 0, n = 0, from = 0, most = cellsAt(resOf(origin));
     H3_EXPORT(maxGridDiskSize)(k, &size);
+    if (most > size) most = size;
     int bits = 4;
-    while ((INT64_C(1) << bits) < 2 * size) bits++;
+    while ((INT64_C(1) << bits) < 2 * most) bits++;
+    if ((uint64_t)1 << bits > SIZE_MAX / sizeof *out) return E_MEMORY_ALLOC;
     H3Index *seen = calloc((size_t)1 << bits, sizeof *seen);
     if (!seen) return E_MEMORY_ALLOC;
     H3Index near[7];
@@ -749,8 +779,15 @@ H3Error H3_EXPORT(gridDiskDistances)(H3Index origin, int k, H3Index *out, int *d
     if (k < 0) return E_DOMAIN;
     if (!H3_EXPORT(isValidCell)(origin)) return E_CELL_INVALID;
     ready();
-    if (diskOnFace(decode(origin), resOf(origin), k, out, distances)) return E_SUCCESS;
-    return diskAnywhere(origin, k, out, distances);
+    Spot s = decode(origin);
+    int res = resOf(origin);
+    if (!diskFits(s, res, k)) return diskAnywhere(origin, k, out, distances);
+    for (int ring = 0; ring <= k; ring++) {
+        int64_t n = ringOnFace(s, res, ring, out);
+        for (int64_t i = 0; distances && i < n; i++) *distances++ = ring;
+        out += n;
+    }
+    return E_SUCCESS;
 }
 
 H3Error H3_EXPORT(gridDisk)(H3Index origin, int k, H3Index *out) {
@@ -761,7 +798,14 @@ H3Error H3_EXPORT(gridRing)(H3Index origin, int k, H3Index *out) {
     int64_t size, ring, n = 0;
     H3Error err = H3_EXPORT(maxGridDiskSize)(k, &size);
     if (err) return err;
+    if (!H3_EXPORT(isValidCell)(origin)) return E_CELL_INVALID;
     H3_EXPORT(maxGridRingSize)(k, &ring);
+    Spot s = decode(origin);
+    if (diskFits(s, resOf(origin), k)) {
+        ringOnFace(s, resOf(origin), k, out);
+        return E_SUCCESS;
+    }
+    if ((uint64_t)size > SIZE_MAX / sizeof(H3Index)) return E_MEMORY_ALLOC;
     H3Index *cells = calloc((size_t)size, sizeof *cells);
     int *distances = calloc((size_t)size, sizeof *distances);
     err = cells && distances ? H3_EXPORT(gridDiskDistances)(origin, k, cells, distances)
@@ -824,9 +868,8 @@ H3Error H3_EXPORT(areNeighborCells)(H3Index a, H3Index b, int *out) {
 
 int H3_EXPORT(isValidCell)(H3Index h) {
     if (h >> 63 || ((h >> 59) & 15) != 1 || ((h >> 56) & 7) || baseOf(h) >= NUM_BASE_CELLS) return 0;
-    int res = resOf(h);
-    for (int r = 1; r <= MAX_H3_RES; r++)
-        if ((digitAt(h, r) == NO_DIGIT) != (r > res)) return 0;
+    H3Index used = usedDigits(resOf(h)), d = h & used;
+    if ((h | used) != (h | DIGITS) || (d & d >> 1 & d >> 2 & EACH)) return 0;
     ready();
     return !(T.pentagon[baseOf(h)] && leading(h) == K_DIGIT);
 }
@@ -866,7 +909,7 @@ H3Error H3_EXPORT(cellToChildren)(H3Index cell, int childRes, H3Index *out) {
     int64_t size;
     H3Error err = H3_EXPORT(cellToChildrenSize)(cell, childRes, &size);
     if (err) return err;
-    H3Index h;
+    H3Index h = cell;
     H3_EXPORT(cellToCenterChild)(cell, childRes, &h);
     int top = resOf(cell), five = T.pentagon[baseOf(cell)];
     for (int64_t i = 0; i < size; i++) {

@@ -112,9 +112,10 @@ H3Error H3_EXPORT(h3ToString)(H3Index h, char *str, uint64_t sz);
  * the plane does not reach. */
 H3Error H3_EXPORT(planeToLatLng)(int face, double u, double v, LatLng *g);
 H3Error H3_EXPORT(latLngToPlane)(int face, const LatLng *g, double *u, double *v);
-/* The cell of a plane point, by the same arithmetic as latLngToCell where the point is on the
- * face. */
-H3Error H3_EXPORT(planeToCell)(int face, double u, double v, int res, H3Index *out);
+/* The cells of n plane points, the same as latLngToCell's except within a rounding error of an
+ * edge between cells. Fast where points lie on the face and follow each other. */
+H3Error H3_EXPORT(planeToCells)(int face, const double *u, const double *v, int64_t n, int res,
+                                H3Index *out);
 
 #ifdef __cplusplus
 }

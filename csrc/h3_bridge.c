@@ -1,0 +1,471 @@
+/* h3_bridge.c - see h3_bridge.h for the conventions. */
+
+#include "h3_bridge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "h3.h"
+
+#define FAIL(error) (-(int64_t)(error))
+
+/* Items of a width x height raster with `each` items a point; -E_DOMAIN when it cannot be. */
+static int64_t rasterSize(int64_t width, int64_t height, int64_t each) {
+    if (width <= 0 || height <= 0 || width > INT64_C(1) << 24 || height > INT64_C(1) << 24)
+        return FAIL(E_DOMAIN);
+    return width * height * each;
+}
+
+int32_t bridge_abi_version(void) { return BRIDGE_ABI; }
+
+int64_t bridge_latlng_to_cell(double lat, double lng, int32_t res, uint64_t *out) {
+    LatLng g = {lat, lng};
+    return FAIL(H3_EXPORT(latLngToCell)(&g, res, out));
+}
+
+int64_t bridge_cell_to_latlng(uint64_t cell, double *out2) {
+    LatLng g;
+    H3Error err = H3_EXPORT(cellToLatLng)(cell, &g);
+    if (err) return FAIL(err);
+    out2[0] = g.lat;
+    out2[1] = g.lng;
+    return 0;
+}
+
+int64_t bridge_cell_to_boundary(uint64_t cell, double *out, int64_t max_len) {
+    CellBoundary b;
+    H3Error err = H3_EXPORT(cellToBoundary)(cell, &b);
+    if (err) return FAIL(err);
+    int64_t needed = 2 * (int64_t)b.numVerts;
+    for (int i = 0; needed <= max_len && i < b.numVerts; i++) {
+        out[2 * i] = b.verts[i].lat;
+        out[2 * i + 1] = b.verts[i].lng;
+    }
+    return needed;
+}
+
+/* Steps after which a disk holds every cell: the far side is 10 sqrt(7)^res steps away. */
+static int32_t farthest(int res) {
+    int32_t steps = res & 1 ? 29 : 11;
+    for (int r = 2; r <= res; r += 2) steps *= 7;
+    return steps;
+}
+
+/* Room for a disk; *k is brought down to what there is, so that absurd ones cost nothing. */
+static int64_t diskRoom(uint64_t center, int32_t *k) {
+    int64_t room;
+    if (*k < 0) return FAIL(E_DOMAIN);
+    if (!H3_EXPORT(isValidCell)(center)) return FAIL(E_CELL_INVALID);
+    int32_t far = farthest(H3_EXPORT(getResolution)(center));
+    if (*k > far) *k = far;
+    return H3_EXPORT(maxGridDiskSize)(*k, &room) ? FAIL(E_DOMAIN) : room;
+}
+
+static int64_t filled(const uint64_t *cells, int64_t n) {
+    while (n > 0 && !cells[n - 1]) n--;
+    return n;
+}
+
+int64_t bridge_grid_disk_distances(uint64_t center, int32_t k, uint64_t *out, int32_t *distances,
+                                   int64_t max_len) {
+    int64_t room = diskRoom(center, &k);
+    if (room < 0 || room > max_len) return room;
+    H3Error err = H3_EXPORT(gridDiskDistances)(center, k, out, distances);
+    return err ? FAIL(err) : filled(out, room);
+}
+
+int64_t bridge_grid_disk(uint64_t center, int32_t k, uint64_t *out, int64_t max_len) {
+    return bridge_grid_disk_distances(center, k, out, NULL, max_len);
+}
+
+int64_t bridge_grid_ring(uint64_t center, int32_t k, uint64_t *out, int64_t max_len) {
+    int32_t reached = k;
+    int64_t room = diskRoom(center, &reached);
+    if (room < 0) return room;
+    if (reached < k) return 0; /* beyond the far side */
+    if (H3_EXPORT(maxGridRingSize)(k, &room)) return FAIL(E_DOMAIN);
+    if (room > max_len) return room;
+    H3Error err = H3_EXPORT(gridRing)(center, k, out);
+    return err ? FAIL(err) : filled(out, room);
+}
+
+int64_t bridge_grid_distance(uint64_t a, uint64_t b, int64_t *out) {
+    return FAIL(H3_EXPORT(gridDistance)(a, b, out));
+}
+
+int64_t bridge_are_neighbor_cells(uint64_t a, uint64_t b, int32_t *out) {
+    int yes = 0;
+    H3Error err = H3_EXPORT(areNeighborCells)(a, b, &yes);
+    if (!err) *out = yes;
+    return FAIL(err);
+}
+
+int64_t bridge_cell_to_parent(uint64_t cell, int32_t res, uint64_t *out) {
+    return FAIL(H3_EXPORT(cellToParent)(cell, res, out));
+}
+
+int64_t bridge_cell_to_center_child(uint64_t cell, int32_t res, uint64_t *out) {
+    return FAIL(H3_EXPORT(cellToCenterChild)(cell, res, out));
+}
+
+int64_t bridge_cell_to_children_size(uint64_t cell, int32_t res, int64_t *out) {
+    return FAIL(H3_EXPORT(cellToChildrenSize)(cell, res, out));
+}
+
+int64_t bridge_cell_to_children(uint64_t cell, int32_t res, uint64_t *out, int64_t max_len) {
+    int64_t needed;
+    H3Error err = H3_EXPORT(cellToChildrenSize)(cell, res, &needed);
+    if (err) return FAIL(err);
+    if (needed <= max_len) err = H3_EXPORT(cellToChildren)(cell, res, out);
+    return err ? FAIL(err) : needed;
+}
+
+int32_t bridge_is_valid_cell(uint64_t cell) { return H3_EXPORT(isValidCell)(cell); }
+
+static int32_t fact(uint64_t cell, int (*of)(H3Index)) {
+    return H3_EXPORT(isValidCell)(cell) ? of(cell) : -(int32_t)E_CELL_INVALID;
+}
+
+int32_t bridge_is_pentagon(uint64_t cell) { return fact(cell, H3_EXPORT(isPentagon)); }
+int32_t bridge_get_resolution(uint64_t cell) { return fact(cell, H3_EXPORT(getResolution)); }
+int32_t bridge_get_base_cell_number(uint64_t cell) {
+    return fact(cell, H3_EXPORT(getBaseCellNumber));
+}
+
+int64_t bridge_get_pentagons(int32_t res, uint64_t *out, int64_t max_len) {
+    if (res < 0 || res > MAX_H3_RES) return FAIL(E_RES_DOMAIN);
+    if (max_len >= 12) H3_EXPORT(getPentagons)(res, out);
+    return 12;
+}
+
+int64_t bridge_get_res0_cells(uint64_t *out, int64_t max_len) {
+    if (max_len >= NUM_BASE_CELLS) H3_EXPORT(getRes0Cells)(out);
+    return NUM_BASE_CELLS;
+}
+
+int64_t bridge_string_to_cell(const char *text, uint64_t *out) {
+    return FAIL(H3_EXPORT(stringToH3)(text, out));
+}
+
+int64_t bridge_cell_to_string(uint64_t cell, char *out, int64_t max_len) {
+    if (max_len < 17) return 17;
+    H3_EXPORT(h3ToString)(cell, out, 17);
+    return (int64_t)strlen(out);
+}
+
+int64_t bridge_plane_to_latlng(int32_t face, double u, double v, double *out2) {
+    LatLng g;
+    H3Error err = H3_EXPORT(planeToLatLng)(face, u, v, &g);
+    if (err) return FAIL(err);
+    out2[0] = g.lat;
+    out2[1] = g.lng;
+    return 0;
+}
+
+int64_t bridge_latlng_to_plane(int32_t face, double lat, double lng, double *out2) {
+    LatLng g = {lat, lng};
+    return FAIL(H3_EXPORT(latLngToPlane)(face, &g, &out2[0], &out2[1]));
+}
+
+/* ---- arrays ---------------------------------------------------------------------------- */
+
+int64_t bridge_latlngs_to_cells(const double *lat, const double *lng, int64_t n, int32_t res,
+                                uint64_t *out) {
+    int64_t failed = 0;
+    if (res < 0 || res > MAX_H3_RES) return FAIL(E_RES_DOMAIN);
+    for (int64_t i = 0; i < n; i++) {
+        LatLng g = {lat[i], lng[i]};
+        if (H3_EXPORT(latLngToCell)(&g, res, &out[i])) {
+            out[i] = H3_NULL;
+            failed++;
+        }
+    }
+    return failed;
+}
+
+int64_t bridge_cells_to_latlngs(const uint64_t *cells, int64_t n, double *lat, double *lng) {
+    int64_t failed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        LatLng g = {NAN, NAN};
+        failed += H3_EXPORT(cellToLatLng)(cells[i], &g) != E_SUCCESS;
+        lat[i] = g.lat;
+        lng[i] = g.lng;
+    }
+    return failed;
+}
+
+int64_t bridge_cells_to_boundaries(const uint64_t *cells, int64_t n, double *out,
+                                   int32_t *counts) {
+    int64_t failed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        CellBoundary b;
+        if (H3_EXPORT(cellToBoundary)(cells[i], &b)) {
+            b.numVerts = -1;
+            failed++;
+        }
+        counts[i] = b.numVerts;
+        for (int v = 0; v < MAX_CELL_BNDRY_VERTS; v++) {
+            *out++ = v < b.numVerts ? b.verts[v].lat : NAN;
+            *out++ = v < b.numVerts ? b.verts[v].lng : NAN;
+        }
+    }
+    return failed;
+}
+
+int64_t bridge_cells_to_parents(const uint64_t *cells, int64_t n, int32_t res, uint64_t *out) {
+    int64_t failed = 0;
+    if (res < 0 || res > MAX_H3_RES) return FAIL(E_RES_DOMAIN);
+    for (int64_t i = 0; i < n; i++)
+        if (H3_EXPORT(cellToParent)(cells[i], res, &out[i])) {
+            out[i] = H3_NULL;
+            failed++;
+        }
+    return failed;
+}
+
+int64_t bridge_are_valid_cells(const uint64_t *cells, int64_t n, uint8_t *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)H3_EXPORT(isValidCell)(cells[i]);
+    return 0;
+}
+
+int64_t bridge_get_resolutions(const uint64_t *cells, int64_t n, int32_t *out) {
+    int64_t failed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int known = H3_EXPORT(isValidCell)(cells[i]);
+        out[i] = known ? H3_EXPORT(getResolution)(cells[i]) : -1;
+        failed += !known;
+    }
+    return failed;
+}
+
+int64_t bridge_grid_disks(const uint64_t *cells, int64_t n, int32_t k, uint64_t *out,
+                          int64_t *offsets, int64_t max_len) {
+    int64_t needed = 0;
+    if (k < 0 || n < 0) return FAIL(E_DOMAIN);
+    for (int64_t i = 0; i < n; i++) {
+        int32_t steps = k;
+        int64_t room = diskRoom(cells[i], &steps);
+        if (room > 0 && room > INT64_MAX - needed) return FAIL(E_DOMAIN);
+        needed += room > 0 ? room : 0;
+    }
+    if (needed > max_len) return needed;
+    int64_t end = offsets[0] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t got = bridge_grid_disk(cells[i], k, out + end, max_len - end);
+        if (got == FAIL(E_MEMORY_ALLOC)) return got;
+        offsets[i + 1] = end += got > 0 ? got : 0;
+    }
+    return end;
+}
+
+int64_t bridge_grid_distances(const uint64_t *a, const uint64_t *b, int64_t n, int64_t *out) {
+    int64_t failed = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (H3_EXPORT(gridDistance)(a[i], b[i], &out[i])) {
+            out[i] = -1;
+            failed++;
+        }
+    return failed;
+}
+
+int64_t bridge_planes_to_latlngs(int32_t face, const double *u, const double *v, int64_t n,
+                                 double *lat, double *lng) {
+    int64_t failed = 0;
+    if (face < 0 || face >= 20) return FAIL(E_DOMAIN);
+    for (int64_t i = 0; i < n; i++) {
+        LatLng g = {NAN, NAN};
+        failed += H3_EXPORT(planeToLatLng)(face, u[i], v[i], &g) != E_SUCCESS;
+        lat[i] = g.lat;
+        lng[i] = g.lng;
+    }
+    return failed;
+}
+
+int64_t bridge_latlngs_to_planes(int32_t face, const double *lat, const double *lng, int64_t n,
+                                 double *u, double *v) {
+    int64_t failed = 0;
+    if (face < 0 || face >= 20) return FAIL(E_DOMAIN);
+    for (int64_t i = 0; i < n; i++) {
+        LatLng g = {lat[i], lng[i]};
+        u[i] = v[i] = NAN;
+        failed += H3_EXPORT(latLngToPlane)(face, &g, &u[i], &v[i]) != E_SUCCESS;
+    }
+    return failed;
+}
+
+/* ---- rasters --------------------------------------------------------------------------- */
+
+#define ROW_PART 128 /* pixels worked on at a time: small frames of stack */
+
+int64_t bridge_frame_cells(int32_t face, double u0, double v0, int64_t width, int64_t height,
+                           double span, double rotation, int32_t res, uint64_t *out,
+                           int64_t max_len) {
+    int64_t needed = rasterSize(width, height, 1);
+    if (needed < 0) return needed;
+    if (res < 0 || res > MAX_H3_RES) return FAIL(E_RES_DOMAIN);
+    if (!isfinite(u0) || !isfinite(v0) || !isfinite(rotation) || !(span > 0.0) || span > 4.0)
+        return FAIL(E_DOMAIN);
+    if (needed > max_len) return needed;
+    double scale = span / (double)(width > height ? width : height);
+    double c = cos(rotation), s = sin(rotation), u[ROW_PART], v[ROW_PART];
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x += ROW_PART) {
+            int64_t n = width - x < ROW_PART ? width - x : ROW_PART;
+            double dv = -((double)y + 0.5 - (double)height / 2.0) * scale;
+            for (int64_t i = 0; i < n; i++) {
+                double du = ((double)(x + i) + 0.5 - (double)width / 2.0) * scale;
+                u[i] = u0 + du * c - dv * s;
+                v[i] = v0 + du * s + dv * c;
+            }
+            H3Error err = H3_EXPORT(planeToCells)(face, u, v, n, res, out + y * width + x);
+            if (err) return FAIL(err);
+        }
+    return needed;
+}
+
+typedef struct {
+    const double *cx, *cy;
+    double inradius, half_edge, normal_x[3], normal_y[3];
+} Hexagons;
+
+/* Euclidean distance of a point to the outline of hexagon i, inside positive. */
+static double outlineDistance(const Hexagons *h, int32_t i, double x, double y) {
+    double across = -1.0, along = 0.0, dx = x - h->cx[i], dy = y - h->cy[i];
+    for (int k = 0; k < 3; k++) {
+        double p = fabs(dx * h->normal_x[k] + dy * h->normal_y[k]);
+        if (p > across) {
+            across = p;
+            along = fabs(dy * h->normal_x[k] - dx * h->normal_y[k]);
+        }
+    }
+    double out = across - h->inradius, past = along - h->half_edge;
+    if (out <= 0.0 || past <= 0.0) return -out;
+    return -hypot(out, past);
+}
+
+/* Cells by bucket of their centre, so that a point asks its 3 x 3 buckets only. */
+typedef struct {
+    double left, top, size;
+    int64_t columns, rows;
+    int32_t *first, *next;
+} Buckets;
+
+static int64_t bucketOf(double at, double low, double size, int64_t count) {
+    double i = floor((at - low) / size);
+    return i < 0.0 ? 0 : i >= (double)count ? count - 1 : (int64_t)i;
+}
+
+static int makeBuckets(Buckets *b, int32_t n, const double *cx, const double *cy, double size) {
+    double right = cx[0], bottom = cy[0];
+    b->left = cx[0];
+    b->top = cy[0];
+    for (int32_t i = 1; i < n; i++) {
+        if (cx[i] < b->left) b->left = cx[i];
+        if (cy[i] < b->top) b->top = cy[i];
+        if (cx[i] > right) right = cx[i];
+        if (cy[i] > bottom) bottom = cy[i];
+    }
+    /* Never more buckets than a few a cell, however far apart the cells are. */
+    double wide = right - b->left, high = bottom - b->top;
+    double least = fmax(sqrt(wide * high / (4.0 * n)), fmax(wide, high) / (4.0 * n));
+    b->size = fmax(size, least);
+    b->columns = (int64_t)(wide / b->size) + 1;
+    b->rows = (int64_t)(high / b->size) + 1;
+    b->first = malloc((size_t)(b->columns * b->rows) * sizeof *b->first);
+    b->next = malloc((size_t)n * sizeof *b->next);
+    if (!b->first || !b->next) return 0;
+    for (int64_t i = 0; i < b->columns * b->rows; i++) b->first[i] = -1;
+    for (int32_t i = n - 1; i >= 0; i--) {
+        int64_t at = bucketOf(cy[i], b->top, b->size, b->rows) * b->columns +
+                     bucketOf(cx[i], b->left, b->size, b->columns);
+        b->next[i] = b->first[at];
+        b->first[at] = i;
+    }
+    return 1;
+}
+
+/* Put (cell, weight) among the four largest, larger weights and lower cells first. */
+static void keep(int32_t cell, double weight, int32_t index[4], double largest[4]) {
+    for (int slot = 0; slot < 4; slot++) {
+        if (weight < largest[slot] || (weight == largest[slot] && cell > index[slot] &&
+                                       index[slot] >= 0))
+            continue;
+        for (int j = 3; j > slot; j--) {
+            index[j] = index[j - 1];
+            largest[j] = largest[j - 1];
+        }
+        index[slot] = cell;
+        largest[slot] = weight;
+        return;
+    }
+}
+
+static void pointWeights(const Hexagons *h, const Buckets *b, int32_t n, double overlap, double x,
+                         double y, int32_t index[4], double largest[4]) {
+    int32_t closest = -1;
+    double closest_distance = 0.0;
+    int64_t row = bucketOf(y, b->top, b->size, b->rows);
+    int64_t column = bucketOf(x, b->left, b->size, b->columns);
+    for (int64_t r = row > 0 ? row - 1 : 0; r <= row + 1 && r < b->rows; r++)
+        for (int64_t q = column > 0 ? column - 1 : 0; q <= column + 1 && q < b->columns; q++)
+            for (int32_t i = b->first[r * b->columns + q]; i >= 0; i = b->next[i]) {
+                if (overlap > 0.0) {
+                    double t = outlineDistance(h, i, x, y) / overlap + 0.5;
+                    t = t > 1.0 ? 1.0 : t;
+                    if (t > 0.0) keep(i, t * t * (3.0 - 2.0 * t), index, largest);
+                }
+                double dx = x - h->cx[i], dy = y - h->cy[i], d = dx * dx + dy * dy;
+                if (closest < 0 || d < closest_distance ||
+                    (d == closest_distance && i < closest)) {
+                    closest = i;
+                    closest_distance = d;
+                }
+            }
+    if (index[0] >= 0) return;
+    double reach = b->size * b->size;
+    if (closest < 0 || closest_distance > reach) /* far from every cell: ask them all */
+        for (int32_t i = 0; i < n; i++) {
+            double dx = x - h->cx[i], dy = y - h->cy[i], d = dx * dx + dy * dy;
+            if (closest < 0 || d < closest_distance) {
+                closest = i;
+                closest_distance = d;
+            }
+        }
+    index[0] = closest;
+    largest[0] = 1.0;
+}
+
+int64_t bridge_hex_weights(int64_t columns, int64_t rows, double x0, double y0, double step,
+                           int64_t n_cells, const double *cx, const double *cy, double inradius,
+                           double theta, double overlap, int32_t *index, float *weight,
+                           int64_t max_len) {
+    int64_t needed = rasterSize(columns, rows, 4);
+    if (needed < 0) return needed;
+    if (n_cells <= 0 || n_cells > INT32_MAX || !isfinite(x0) || !isfinite(y0) || !isfinite(step) ||
+        !isfinite(theta) || !isfinite(inradius) || !(inradius > 1e-12) || !(overlap >= 0.0) ||
+        overlap > 2.0 * inradius)
+        return FAIL(E_DOMAIN);
+    for (int64_t i = 0; i < n_cells; i++)
+        if (!(fabs(cx[i]) < 1e12 && fabs(cy[i]) < 1e12)) return FAIL(E_DOMAIN);
+    if (needed > max_len) return needed;
+    Hexagons h = {cx, cy, inradius, inradius / 1.7320508075688772, {0}, {0}};
+    for (int k = 0; k < 3; k++) {
+        h.normal_x[k] = cos(theta + k * 1.0471975511965976);
+        h.normal_y[k] = sin(theta + k * 1.0471975511965976);
+    }
+    Buckets b = {0};
+    int made = makeBuckets(&b, (int32_t)n_cells, cx, cy, 2.0 * h.half_edge + overlap / 2.0);
+    for (int64_t j = 0; made && j < rows; j++)
+        for (int64_t i = 0; i < columns; i++, index += 4, weight += 4) {
+            double largest[4] = {0.0, 0.0, 0.0, 0.0};
+            index[0] = index[1] = index[2] = index[3] = -1;
+            pointWeights(&h, &b, (int32_t)n_cells, overlap, x0 + ((double)i + 0.5) * step,
+                         y0 + ((double)j + 0.5) * step, index, largest);
+            double sum = largest[0] + largest[1] + largest[2] + largest[3];
+            for (int s = 0; s < 4; s++) weight[s] = (float)(largest[s] / sum);
+        }
+    free(b.first);
+    free(b.next);
+    return made ? needed : FAIL(E_MEMORY_ALLOC);
+}

@@ -1,0 +1,266 @@
+"""The index for callers: degrees, Python integers, whichever backend serves.
+
+The native library is used when there is one for this machine, else pure Python
+with the same contract and one log line. $H3VIDEO_BACKEND=native|pure decides
+by force; `use_backend` does so in a test.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from . import native, pure
+
+log = logging.getLogger("h3video")
+
+CONTRACT = (
+    "latlng_to_cell", "cell_to_latlng", "cell_to_boundary", "grid_disk", "grid_disk_distances",
+    "grid_ring", "grid_distance", "are_neighbor_cells", "cell_to_parent", "cell_to_children",
+    "cell_to_children_size", "cell_to_center_child", "is_valid_cell", "is_pentagon",
+    "get_resolution", "get_base_cell_number", "get_pentagons", "get_res0_cells", "str_to_int",
+    "int_to_str", "plane_to_latlng", "latlng_to_plane", "latlngs_to_cells", "cells_to_latlngs",
+    "cells_to_boundaries", "cells_to_parents", "are_valid_cells", "grid_distances",
+    "frame_cells", "hex_weights",
+)  # fmt: skip
+"""What each backend must provide, in radians."""
+
+_backend: Any = None
+
+
+def _use() -> Any:
+    """The backend, chosen at first use."""
+    global _backend
+    if _backend is None:
+        _backend = _choose(os.environ.get("H3VIDEO_BACKEND", ""))
+    return _backend
+
+
+def _choose(wanted: str) -> Any:
+    if wanted == "pure":
+        return pure
+    try:
+        return native.Native(native.load(native.library_path()))
+    except native.LibraryError as e:
+        if wanted == "native":
+            raise
+        log.warning("%s; the pure-Python index serves", e)
+        return pure
+
+
+def backend() -> str:
+    """Which backend serves: "native" or "pure"."""
+    return "pure" if _use() is pure else "native"
+
+
+@contextmanager
+def use_backend(name: str) -> Iterator[None]:
+    """Use "native" or "pure" inside the block. Raises native.LibraryError without a library."""
+    global _backend
+    before, _backend = _backend, _choose(name)
+    try:
+        yield
+    finally:
+        _backend = before
+
+
+# ---- points ----
+
+
+def latlng_to_cell(lat: float, lng: float, res: int) -> int:
+    """The cell of a point in degrees (latitude first) at resolution 0..15."""
+    return int(_use().latlng_to_cell(math.radians(lat), math.radians(lng), res))
+
+
+def cell_to_latlng(cell: int) -> tuple[float, float]:
+    """Latitude and longitude of a cell's centre in degrees."""
+    lat, lng = _use().cell_to_latlng(cell)
+    return math.degrees(lat), math.degrees(lng)
+
+
+def cell_to_boundary(cell: int) -> list[tuple[float, float]]:
+    """The 5 to 10 corners of a cell, (latitude, longitude) in degrees, counter-clockwise."""
+    return [(math.degrees(a), math.degrees(b)) for a, b in _use().cell_to_boundary(cell)]
+
+
+def plane_to_latlng(face: int, u: float, v: float) -> tuple[float, float]:
+    """Latitude and longitude in degrees of a point of a face's gnomonic plane."""
+    lat, lng = _use().plane_to_latlng(face, u, v)
+    return math.degrees(lat), math.degrees(lng)
+
+
+def latlng_to_plane(face: int, lat: float, lng: float) -> tuple[float, float]:
+    """Plane coordinates (u, v) on a face of a point in degrees."""
+    u, v = _use().latlng_to_plane(face, math.radians(lat), math.radians(lng))
+    return float(u), float(v)
+
+
+# ---- neighbours ----
+
+
+def grid_disk(cell: int, k: int) -> list[int]:
+    """All cells within k steps, nearest first."""
+    return list(_use().grid_disk(cell, k))
+
+
+def grid_disk_distances(cell: int, k: int) -> list[tuple[int, int]]:
+    """(cell, steps) of all cells within k steps, nearest first."""
+    return list(_use().grid_disk_distances(cell, k))
+
+
+def grid_ring(cell: int, k: int) -> list[int]:
+    """All cells at exactly k steps."""
+    return list(_use().grid_ring(cell, k))
+
+
+def grid_distance(a: int, b: int) -> int:
+    """Steps between two cells of one resolution; H3FailedError if their faces share no vertex."""
+    return int(_use().grid_distance(a, b))
+
+
+def are_neighbor_cells(a: int, b: int) -> bool:
+    """Whether two cells of one resolution share an edge."""
+    return bool(_use().are_neighbor_cells(a, b))
+
+
+# ---- hierarchy ----
+
+
+def cell_to_parent(cell: int, res: int) -> int:
+    """The ancestor at a coarser resolution."""
+    return int(_use().cell_to_parent(cell, res))
+
+
+def cell_to_children(cell: int, res: int) -> list[int]:
+    """All descendants at a finer resolution, in index order."""
+    return list(_use().cell_to_children(cell, res))
+
+
+def cell_to_children_size(cell: int, res: int) -> int:
+    """How many descendants there are."""
+    return int(_use().cell_to_children_size(cell, res))
+
+
+def cell_to_center_child(cell: int, res: int) -> int:
+    """The descendant in the middle."""
+    return int(_use().cell_to_center_child(cell, res))
+
+
+def get_pentagons(res: int) -> list[int]:
+    """The 12 pentagons of a resolution."""
+    return list(_use().get_pentagons(res))
+
+
+def get_res0_cells() -> list[int]:
+    """The 122 base cells."""
+    return list(_use().get_res0_cells())
+
+
+# ---- facts and text ----
+
+
+def is_valid_cell(cell: int) -> bool:
+    """Whether a number is a cell."""
+    return bool(_use().is_valid_cell(cell))
+
+
+def is_pentagon(cell: int) -> bool:
+    """Whether a cell is one of the 12 pentagons of its resolution."""
+    return bool(_use().is_pentagon(cell))
+
+
+def get_resolution(cell: int) -> int:
+    """The resolution of a cell."""
+    return int(_use().get_resolution(cell))
+
+
+def get_base_cell_number(cell: int) -> int:
+    """The base cell (0..121) of a cell."""
+    return int(_use().get_base_cell_number(cell))
+
+
+def str_to_int(text: str) -> int:
+    """The number that 1 to 16 hexadecimal digits stand for; anything else is an error."""
+    return int(_use().str_to_int(text))
+
+
+def int_to_str(cell: int) -> str:
+    """A cell as hexadecimal text."""
+    return str(_use().int_to_str(cell))
+
+
+# ---- arrays (numpy) ----
+
+
+def latlngs_to_cells(lat: Sequence[float], lng: Sequence[float], res: int) -> Any:
+    """Cells of points in degrees: uint64 [n]; 0 where a coordinate is not finite."""
+    import numpy as np
+
+    return _use().latlngs_to_cells(
+        np.radians(np.asarray(lat, float)), np.radians(np.asarray(lng, float)), res
+    )
+
+
+def cells_to_latlngs(cells: Iterable[int]) -> tuple[Any, Any]:
+    """Latitudes and longitudes of centres in degrees, [n] each; NaN for what is no cell."""
+    import numpy as np
+
+    lat, lng = _use().cells_to_latlngs(cells)
+    return np.degrees(lat), np.degrees(lng)
+
+
+def cells_to_boundaries(cells: Iterable[int]) -> tuple[Any, Any]:
+    """Corners in degrees [n, 10, 2] (unused NaN) and their number [n] (-1: no cell)."""
+    import numpy as np
+
+    points, counts = _use().cells_to_boundaries(cells)
+    return np.degrees(points), counts
+
+
+def cells_to_parents(cells: Iterable[int], res: int) -> Any:
+    """Ancestors at `res`: uint64 [n]; 0 where there is none."""
+    return _use().cells_to_parents(cells, res)
+
+
+def are_valid_cells(cells: Iterable[int]) -> Any:
+    """Whether each number is a cell: bool [n]."""
+    return _use().are_valid_cells(cells)
+
+
+def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:
+    """Steps between pairs of cells: int64 [n]; -1 where there is no answer."""
+    return _use().grid_distances(a, b)
+
+
+# ---- rasters (numpy) ----
+
+
+def frame_cells(
+    face: int, u0: float, v0: float, width: int, height: int, span: float, rotation: float,
+    res: int,
+) -> Any:  # fmt: skip
+    """The cell of every pixel of a frame in a face's plane: uint64 [height * width].
+
+    The frame's centre is at (u0, v0), its longer side spans `span` plane units, it is turned
+    by `rotation` radians counter-clockwise; y points down, pixel centres are half-integers.
+    """
+    return _use().frame_cells(face, u0, v0, width, height, span, rotation, res)
+
+
+def hex_weights(
+    columns: int, rows: int, x0: float, y0: float, step: float, cx: Sequence[float],
+    cy: Sequence[float], inradius: float, theta: float, overlap: float,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Weights of regular hexagons at a raster of points.
+
+    Points are (x0 + (i + 0.5) step, y0 + (j + 0.5) step). Hexagons have their centres at
+    (cx, cy), an edge normal at angle `theta` (from +x towards +y). Returns (cell int32, weight
+    float32), both [columns * rows, 4], largest weight first, unused (-1, 0). The weight is
+    smoothstep(signed distance / overlap + 1/2), normalised; overlap 0 gives it all to the
+    nearest centre. Needs 0 <= overlap <= 2 inradius, else H3DomainError.
+    """
+    return _use().hex_weights(columns, rows, x0, y0, step, cx, cy, inradius, theta, overlap)

@@ -1,0 +1,800 @@
+"""The index in pure Python: the same contract as the native library, a port of csrc/h3.c.
+
+It serves when there is no library for this machine, and it is the slow definition
+that the native rasters are tested against. Angles are radians. How it works is
+told at the top of csrc/h3.c; names here follow it. Standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from .constants import COS_TURN3, FACE_CENTRES, HOME_FACE, SIN_TURN3, SPACING0, SQRT3
+from .errors import error
+
+Vec = tuple[float, float, float]
+Spot = tuple[int, int, int]
+"""(face, a, b): a lattice point on a face's plane at a resolution known from the context."""
+
+MAX_RES = 15
+CENTER, K, J, JK, I, IK, IJ, NONE = range(8)  # noqa: E741 - the digits' names
+STEP_A = (0, -1, 0, -1, 1, 0, 1)
+STEP_B = (0, -1, 1, 0, 0, -1, 1)
+TURNED = (0, IK, JK, K, IJ, I, J, 7)
+SEXTANT = (0, 4, 2, 3, 0, 5, 1)
+DIGIT_OF = (I, IJ, J, JK, K, IK)
+EDGE_A, EDGE_B = (1, -1, 0), (1, 0, -1)
+CORNER_A, CORNER_B = (2, 1, -1, -2, -1, 1), (1, 2, 1, -1, -2, -1)
+PENTAGON_ORDER = ((0, 1, 2, 3, 5), (1, 2, 3, 5, 0))
+
+
+# ---- integers and vectors -------------------------------------------------------------------
+
+
+def _dot(p: Vec, q: Vec) -> float:
+    return p[0] * q[0] + p[1] * q[1] + p[2] * q[2]
+
+
+def _cross(p: Vec, q: Vec) -> Vec:
+    return (p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0])
+
+
+def _along(p: Vec, s: float, q: Vec) -> Vec:
+    return (p[0] + s * q[0], p[1] + s * q[1], p[2] + s * q[2])
+
+
+def _unit(p: Vec) -> Vec:
+    s = 1.0 / math.sqrt(_dot(p, p))
+    return (p[0] * s, p[1] * s, p[2] * s)
+
+
+def _vec(lat: float, lng: float) -> Vec:
+    return (math.cos(lat) * math.cos(lng), math.cos(lat) * math.sin(lng), math.sin(lat))
+
+
+def _seventh(n: int) -> int:
+    """n / 7 rounded to the nearest integer; there are no ties."""
+    return (2 * n + 7) // 14
+
+
+def _up(res: int, a: int, b: int) -> tuple[int, int]:
+    """The parent, at the level above `res`."""
+    if res & 1:
+        return _seventh(3 * a - b), _seventh(a + 2 * b)
+    return _seventh(2 * a + b), _seventh(3 * b - a)
+
+
+def _down(res: int, a: int, b: int) -> tuple[int, int]:
+    """The middle child, at level `res`."""
+    return (2 * a + b, 3 * b - a) if res & 1 else (3 * a - b, a + 2 * b)
+
+
+def _turn(turns: int, a: int, b: int) -> tuple[int, int]:
+    for _ in range(turns % 6):
+        a, b = a - b, a
+    return a, b
+
+
+def _turn_digit(turns: int, digit: int) -> int:
+    for _ in range(turns % 6):
+        digit = TURNED[digit]
+    return digit
+
+
+def _plane(scale: float, a: int, b: int) -> tuple[float, float]:
+    return scale * (a - 0.5 * b), scale * (0.5 * SQRT3 * b)
+
+
+# ---- bits -----------------------------------------------------------------------------------
+
+
+def get_resolution(h: int) -> int:
+    return (h >> 52) & 15
+
+
+def get_base_cell_number(h: int) -> int:
+    return (h >> 45) & 127
+
+
+def _digit(h: int, res: int) -> int:
+    return (h >> (3 * (MAX_RES - res))) & 7
+
+
+def _with_digit(h: int, res: int, digit: int) -> int:
+    shift = 3 * (MAX_RES - res)
+    return (h & ~(7 << shift)) | (digit << shift)
+
+
+def _with_res(h: int, res: int) -> int:
+    return (h & ~(15 << 52)) | (res << 52)
+
+
+def _blank(res: int, base: int) -> int:
+    return (1 << 59) | (res << 52) | (base << 45) | 0x1FFFFFFFFFFF
+
+
+def _leading(h: int) -> int:
+    for r in range(1, get_resolution(h) + 1):
+        if _digit(h, r):
+            return _digit(h, r)
+    return CENTER
+
+
+def _turn_index(turns: int, h: int) -> int:
+    if turns % 6:
+        for r in range(1, get_resolution(h) + 1):
+            h = _with_digit(h, r, _turn_digit(turns, _digit(h, r)))
+    return h
+
+
+# ---- tables ---------------------------------------------------------------------------------
+
+
+def _sextant_from(a: int, b: int) -> int:
+    return 3 if a == 2 else 5 if b == 2 else 1
+
+
+def _on_face(a: int, b: int) -> bool:
+    return a + b <= 2 and b - 2 * a <= 2 and a - 2 * b <= 2
+
+
+class _Tables:
+    """Everything derived from the face centres; see csrc/h3.c for the reasons."""
+
+    def __init__(self) -> None:
+        self.scale = [SPACING0 / 7.0 ** (r // 2) for r in range(18)]
+        for r in range(1, 17, 2):
+            self.scale[r] = self.scale[r - 1] / math.sqrt(7.0)
+        self.limit = [2 * 7 ** ((r + 1) // 2) for r in range(17)]
+        self._faces()
+        self._edges()
+        self._base_cells()
+        self._turns()
+
+    def _faces(self) -> None:
+        self.n: list[Vec] = []
+        self.ex: list[Vec] = []
+        self.ey: list[Vec] = []
+        for lat, lng, az in FACE_CENTRES:
+            n = _vec(lat, lng)
+            east = (-math.sin(lng), math.cos(lng), 0.0)
+            north = _cross(n, east)
+            ex = _along(_along((0.0, 0.0, 0.0), math.cos(az), north), math.sin(az), east)
+            self.n.append(n)
+            self.ex.append(ex)
+            self.ey.append(_cross(n, ex))
+
+    def spot_vec(self, face: int, x: float, y: float) -> Vec:
+        return _unit(self.plane_vec(face, x, y))
+
+    def plane_vec(self, face: int, x: float, y: float) -> Vec:
+        return _along(_along(self.n[face], x, self.ex[face]), y, self.ey[face])
+
+    def _lattice_vec(self, face: int, a: int, b: int) -> Vec:
+        return self.spot_vec(face, *_plane(SPACING0, a, b))
+
+    def _edges(self) -> None:
+        mids = {
+            (f, e): self._lattice_vec(f, EDGE_A[e], EDGE_B[e]) for f in range(20) for e in range(3)
+        }
+        self.across: dict[tuple[int, int], tuple[int, int, int]] = {}
+        for (f, e), mid in mids.items():
+            for (g, d), other in mids.items():
+                if g != f and _dot(mid, other) > 1.0 - 1e-9:
+                    self.across[f, e] = (g, d, (1 + 2 * d + 3 - (1 + 2 * e)) % 6)
+
+    def _base_cells(self) -> None:
+        found: list[Vec] = []
+        raw: dict[Spot, int] = {}
+        for f in range(20):
+            for a in range(-2, 3):
+                for b in range(-2, 3):
+                    if not _on_face(a, b):
+                        continue
+                    p = self._lattice_vec(f, a, b)
+                    same = [i for i, q in enumerate(found) if _dot(p, q) > 1.0 - 1e-9]
+                    if not same:
+                        found.append(p)
+                    raw[f, a, b] = same[0] if same else len(found) - 1
+        order = sorted(range(len(found)), key=lambda i: -found[i][2])
+        number = {i: rank for rank, i in enumerate(order)}
+        self.base = {spot: number[i] for spot, i in raw.items()}
+        self.home: dict[int, Spot] = {}
+        self.pentagons: set[int] = set()
+        self.where: dict[tuple[int, int], Spot] = {}  # (base cell, face) -> its spot there
+        for (f, a, b), cell in self.base.items():
+            self.where[cell, f] = (f, a, b)
+            if a * a + b * b - a * b == 4:
+                self.pentagons.add(cell)
+            if HOME_FACE[cell] == f:
+                self.home[cell] = (f, a, b)
+
+    def _turns(self) -> None:
+        self.turns: dict[Spot, int] = {}
+        self.sector: dict[Spot, int] = {}
+        self.pentagon_face: dict[tuple[int, int], int] = {}
+        for spot, cell in self.base.items():
+            f, a, b = spot
+            home, ha, hb = self.home[cell]
+            if cell not in self.pentagons:
+                over = [t for (g, _, t) in (self.across[f, e] for e in range(3)) if g == home]
+                self.turns[spot] = over[0] if home != f else 0
+                continue
+            at = self._lattice_vec(f, a, b)
+            u = _unit(_along(self.n[home], -_dot(self.n[home], at), at))
+            v = _cross(at, u)
+            t = math.atan2(_dot(self.n[f], v), _dot(self.n[f], u)) % (2 * math.pi)
+            ahead = round(t / (2 * math.pi / 5)) % 5
+            s = _sextant_from(ha, hb)
+            while ahead > 0:
+                s = (s + 1) % 6
+                if s != SEXTANT[K]:
+                    ahead -= 1
+            self.sector[spot] = s
+            self.pentagon_face[cell, s] = f
+            self.turns[spot] = (s - _sextant_from(a, b)) % 6
+
+
+@lru_cache(maxsize=1)
+def _tables() -> _Tables:
+    return _Tables()
+
+
+# ---- moving over the icosahedron --------------------------------------------------------------
+
+
+def _edge_beyond(a: int, b: int, limit: int) -> int:
+    over = (a + b - limit, b - 2 * a - limit, a - 2 * b - limit)
+    e = max(range(3), key=lambda i: (over[i], -i))
+    return e if over[e] > 0 else -1
+
+
+@lru_cache(maxsize=256)
+def _middle(e: int, res: int) -> tuple[int, int]:
+    a, b = EDGE_A[e], EDGE_B[e]
+    for r in range(1, res + 1):
+        a, b = _down(r, a, b)
+    return a, b
+
+
+def _unfold(s: Spot, e: int, res: int, factor: int = 1) -> Spot:
+    g, d, turns = _tables().across[s[0], e]
+    ma, mb = _middle(e, res)
+    na, nb = _middle(d, res)
+    a, b = _turn(turns, s[1] - factor * ma, s[2] - factor * mb)
+    return g, a + factor * na, b + factor * nb
+
+
+def _settle(s: Spot, res: int) -> Spot:
+    even = res + (res & 1)
+    for _ in range(4):
+        a, b = _down(even, s[1], s[2]) if res & 1 else (s[1], s[2])
+        e = _edge_beyond(a, b, _tables().limit[even])
+        if e < 0:
+            break
+        s = _unfold(s, e, res)
+    return s
+
+
+def _encode(s: Spot, res: int) -> int:
+    t = _tables()
+    face, a, b = _settle(s, res)
+    h = _blank(res, 0)
+    for r in range(res, 0, -1):
+        pa, pb = _up(r, a, b)
+        ca, cb = _down(r, pa, pb)
+        da, db = a - ca, b - cb
+        h = _with_digit(h, r, 4 * da + 2 * db - 7 * min(da, db, 0))
+        a, b = pa, pb
+    top: Spot = (face, a, b)
+    while not _on_face(top[1], top[2]):
+        e = _edge_beyond(top[1], top[2], 2)
+        h = _turn_index(t.across[top[0], e][2], h)
+        top = _unfold(top, e, 0)
+    base = t.base[top]
+    h = _turn_index(t.turns[top], (h & ~(127 << 45)) | (base << 45))
+    if base in t.pentagons and _leading(h) == K:
+        h = _turn_index(1 if t.sector[top] == SEXTANT[JK] else -1, h)
+    return h
+
+
+def _decode(h: int) -> Spot:
+    t = _tables()
+    res, base = get_resolution(h), get_base_cell_number(h)
+    s, turns = t.home[base], 0
+    if base in t.pentagons and (lead := _leading(h)):
+        s = t.where[base, t.pentagon_face[base, SEXTANT[lead]]]
+        turns = -t.turns[s]
+    face, a, b = s
+    for r in range(1, res + 1):
+        digit = _turn_digit(turns, _digit(h, r))
+        a, b = _down(r, a, b)
+        a, b = a + STEP_A[digit], b + STEP_B[digit]
+    return _settle((face, a, b), res)
+
+
+# ---- checks -----------------------------------------------------------------------------------
+
+
+def _cell(h: int) -> int:
+    if not is_valid_cell(h):
+        raise error(5, f"cell {h:#x}")
+    return h
+
+
+def _res(res: int) -> int:
+    if not 0 <= res <= MAX_RES:
+        raise error(4, f"resolution {res}")
+    return res
+
+
+def _finite(lat: float, lng: float) -> None:
+    if not (math.isfinite(lat) and math.isfinite(lng)):
+        raise error(3, f"point ({lat}, {lng})")
+
+
+# ---- points -----------------------------------------------------------------------------------
+
+
+def _geo(p: Vec) -> tuple[float, float]:
+    return math.atan2(p[2], math.hypot(p[0], p[1])), math.atan2(p[1], p[0])
+
+
+def _round_half_away(x: float) -> float:
+    return math.copysign(math.floor(abs(x) + 0.5), x)
+
+
+def _nearest(x: float, y: float, res: int) -> tuple[int, int]:
+    if res & 1:
+        x, y = x * COS_TURN3 + y * SIN_TURN3, y * COS_TURN3 - x * SIN_TURN3
+    scale = _tables().scale[res]
+    x, y = x / scale, y / scale
+    r = y * (2.0 / SQRT3)
+    q = x - 0.5 * r
+    s = -q - r
+    rq, rr, rs = _round_half_away(q), _round_half_away(r), _round_half_away(s)
+    dq, dr, ds = abs(rq - q), abs(rr - r), abs(rs - s)
+    if dq > dr and dq > ds:
+        rq = -rr - rs
+    elif dr > ds:
+        rr = -rq - rs
+    return int(rq) + int(rr), int(rr)
+
+
+def latlng_to_cell(lat: float, lng: float, res: int) -> int:
+    _res(res)
+    _finite(lat, lng)
+    t = _tables()
+    p = _vec(lat, lng)
+    face = max(range(20), key=lambda f: (_dot(p, t.n[f]), -f))
+    c = _dot(p, t.n[face])
+    a, b = _nearest(_dot(p, t.ex[face]) / c, _dot(p, t.ey[face]) / c, res)
+    return _encode((face, a, b), res)
+
+
+def cell_to_latlng(cell: int) -> tuple[float, float]:
+    t = _tables()
+    face, a, b = _decode(_cell(cell))
+    res = get_resolution(cell)
+    even = res + (res & 1)
+    if res & 1:
+        a, b = _down(even, a, b)
+    return _geo(t.plane_vec(face, *_plane(t.scale[even], a, b)))
+
+
+def plane_to_latlng(face: int, u: float, v: float) -> tuple[float, float]:
+    if not (0 <= face < 20 and math.isfinite(u) and math.isfinite(v)):
+        raise error(2, f"face {face}, plane point ({u}, {v})")
+    return _geo(_tables().plane_vec(face, u, v))
+
+
+def latlng_to_plane(face: int, lat: float, lng: float) -> tuple[float, float]:
+    if not 0 <= face < 20:
+        raise error(2, f"face {face}")
+    _finite(lat, lng)
+    t = _tables()
+    p = _vec(lat, lng)
+    c = _dot(p, t.n[face])
+    if c < 1e-6:
+        raise error(2, f"point ({lat}, {lng}), which the plane of face {face} does not reach")
+    return _dot(p, t.ex[face]) / c, _dot(p, t.ey[face]) / c
+
+
+def plane_to_cell(face: int, u: float, v: float, res: int) -> int:
+    inside = 0.3819
+    third = 0.5 * SQRT3 * v
+    if 0.5 * u + third < inside and -u < inside and 0.5 * u - third < inside:
+        return _encode((face, *_nearest(u, v, res)), res)
+    return latlng_to_cell(*plane_to_latlng(face, u, v), res)
+
+
+# ---- outlines ---------------------------------------------------------------------------------
+
+
+def _corner(res: int, k: int) -> tuple[int, int]:
+    a, b = CORNER_A[k % 6], CORNER_B[k % 6]
+    return _down(res + 1, a, b) if res & 1 else (a, b)
+
+
+class _Outline:
+    """Vertices of a cell, on the even level at or below it in thirds of its lattice."""
+
+    def __init__(self, res: int) -> None:
+        t = _tables()
+        self.even = res + (res & 1)
+        self.limit = 3 * t.limit[self.even]
+        self.scale = t.scale[self.even] / 3.0
+        self.points: list[tuple[float, float]] = []
+
+    def add(self, s: Spot) -> None:
+        for _ in range(4):
+            e = _edge_beyond(s[1], s[2], self.limit)
+            if e < 0:
+                break
+            s = _unfold(s, e, self.even, 3)
+        self._vertex(s[0], *_plane(self.scale, s[1], s[2]))
+
+    def _vertex(self, face: int, x: float, y: float) -> None:
+        self.points.append(_geo(_tables().plane_vec(face, x, y)))
+
+    def crossing(self, face: int, e: int, p0: tuple[int, int], p1: tuple[int, int]) -> None:
+        """Where the segment p0-p1 meets edge e of the face."""
+        nx, ny = ((0.5, 0.5 * SQRT3), (-1.0, 0.0), (0.5, -0.5 * SQRT3))[e]
+        x0, y0 = _plane(self.scale, *p0)
+        x1, y1 = _plane(self.scale, *p1)
+        d0, d1 = nx * x0 + ny * y0 - SPACING0, nx * x1 + ny * y1 - SPACING0
+        t = d0 / (d0 - d1)
+        self._vertex(face, x0 + t * (x1 - x0), y0 + t * (y1 - y0))
+
+
+def cell_to_boundary(cell: int) -> list[tuple[float, float]]:
+    _cell(cell)
+    res = get_resolution(cell)
+    out = _Outline(res)
+    if is_pentagon(cell):
+        _pentagon_outline(get_base_cell_number(cell), res, out)
+    else:
+        _hexagon_outline(_decode(cell), res, out)
+    return out.points
+
+
+def _hexagon_outline(s: Spot, res: int, out: _Outline) -> None:
+    face, a, b = s
+    if res & 1:
+        a, b = _down(res + 1, a, b)
+    corners = [(3 * a + ca, 3 * b + cb) for ca, cb in (_corner(res, k) for k in range(6))]
+    beyond = [_edge_beyond(ca, cb, out.limit) for ca, cb in corners]
+    for k in range(7):
+        now, last = k % 6, (k + 5) % 6
+        if k > 0 and res & 1 and beyond[now] != beyond[last]:
+            e = beyond[now] if beyond[now] >= 0 else beyond[last]
+            ia, ib = corners[last] if beyond[now] >= 0 else corners[now]
+            if (ia + ib, ib - 2 * ia, ia - 2 * ib)[e] < out.limit:
+                out.crossing(face, e, corners[last], corners[now])
+        if k < 6:
+            out.add((face, *corners[now]))
+
+
+def _pentagon_outline(base: int, res: int, out: _Outline) -> None:
+    t = _tables()
+    for sextant in PENTAGON_ORDER[res & 1]:
+        face = t.pentagon_face[base, sextant]
+        _, a, b = t.where[base, face]
+        own = _sextant_from(a, b)
+        for r in range(1, out.even + 1):
+            a, b = _down(r, a, b)
+        ca, cb = _corner(res, own + 5 if res & 1 else own)
+        here = (3 * a + ca, 3 * b + cb)
+        out.add((face, *here))
+        if res & 1:
+            na, nb = _corner(res, own)
+            ahead = (3 * a + na, 3 * b + nb)
+            out.crossing(face, _edge_beyond(*ahead, out.limit), here, ahead)
+
+
+# ---- neighbours -------------------------------------------------------------------------------
+
+
+def _neighbours(cell: int) -> list[int]:
+    face, a, b = _decode(cell)
+    res = get_resolution(cell)
+    found = [_encode((face, a + STEP_A[d], b + STEP_B[d]), res) for d in DIGIT_OF]
+    return list(dict.fromkeys(found))
+
+
+def _steps(k: int) -> int:
+    if k < 0:
+        raise error(2, f"k {k}")
+    return k
+
+
+def grid_disk_distances(cell: int, k: int) -> list[tuple[int, int]]:
+    _steps(k)
+    rings = [[_cell(cell)]]
+    seen = {cell}
+    for _ in range(k):
+        ring = []
+        for h in rings[-1]:
+            for n in _neighbours(h):
+                if n not in seen:
+                    seen.add(n)
+                    ring.append(n)
+        if not ring:
+            break
+        rings.append(ring)
+    return [(h, d) for d, ring in enumerate(rings) for h in ring]
+
+
+def grid_disk(cell: int, k: int) -> list[int]:
+    return [h for h, _ in grid_disk_distances(cell, k)]
+
+
+def grid_ring(cell: int, k: int) -> list[int]:
+    return [h for h, d in grid_disk_distances(cell, k) if d == k]
+
+
+def _unfolded_distance(p: Spot, q: Spot, res: int, depth: int) -> int | None:
+    if p[0] == q[0]:
+        da, db = p[1] - q[1], p[2] - q[2]
+        return max(abs(da), abs(db), abs(da - db))
+    found = [
+        d
+        for e in range(3)
+        if depth > 0
+        and (d := _unfolded_distance(p, _unfold(q, e, res), res, depth - 1)) is not None
+    ]
+    return min(found, default=None)
+
+
+def grid_distance(a: int, b: int) -> int:
+    _same_res(a, b)
+    p, q, res = _decode(a), _decode(b), get_resolution(a)
+    near = _unfolded_distance(p, q, res, 2)
+    if near is None:
+        raise error(1, f"distance from {a:#x} to {b:#x}, whose faces share no vertex")
+    other = _unfolded_distance(p, q, res, 3)
+    return near if other is None else min(near, other)
+
+
+def _same_res(a: int, b: int) -> None:
+    if get_resolution(_cell(a)) != get_resolution(_cell(b)):
+        raise error(12, f"resolutions {get_resolution(a)} and {get_resolution(b)}")
+
+
+def are_neighbor_cells(a: int, b: int) -> bool:
+    _same_res(a, b)
+    return a != b and b in _neighbours(a)
+
+
+# ---- hierarchy --------------------------------------------------------------------------------
+
+
+def is_valid_cell(h: int) -> bool:
+    if not 0 <= h < 1 << 63 or (h >> 59) & 15 != 1 or (h >> 56) & 7:
+        return False
+    if get_base_cell_number(h) > 121:
+        return False
+    res = get_resolution(h)
+    if any((_digit(h, r) == NONE) != (r > res) for r in range(1, 16)):
+        return False
+    return not (get_base_cell_number(h) in _tables().pentagons and _leading(h) == K)
+
+
+def is_pentagon(h: int) -> bool:
+    return get_base_cell_number(h) in _tables().pentagons and not _leading(h)
+
+
+def cell_to_parent(cell: int, res: int) -> int:
+    _cell(cell)
+    if _res(res) > get_resolution(cell):
+        raise error(12, f"parent resolution {res} of a cell of {get_resolution(cell)}")
+    for r in range(res + 1, get_resolution(cell) + 1):
+        cell = _with_digit(cell, r, NONE)
+    return _with_res(cell, res)
+
+
+def _child_res(cell: int, res: int) -> int:
+    if not get_resolution(_cell(cell)) <= res <= MAX_RES:
+        raise error(4, f"child resolution {res} of a cell of {get_resolution(cell)}")
+    return res
+
+
+def cell_to_center_child(cell: int, res: int) -> int:
+    _child_res(cell, res)
+    for r in range(get_resolution(cell) + 1, res + 1):
+        cell = _with_digit(cell, r, CENTER)
+    return _with_res(cell, res)
+
+
+def cell_to_children_size(cell: int, res: int) -> int:
+    count = 7 ** (_child_res(cell, res) - get_resolution(cell))
+    return int(1 + 5 * (count - 1) // 6) if is_pentagon(cell) else int(count)
+
+
+def cell_to_children(cell: int, res: int) -> list[int]:
+    size = cell_to_children_size(cell, res)
+    top, five = get_resolution(cell), get_base_cell_number(cell) in _tables().pentagons
+    h, out = cell_to_center_child(cell, res), []
+    for _ in range(size):
+        out.append(h)
+        r = res
+        while r > top and _digit(h, r) == IJ:
+            h = _with_digit(h, r, CENTER)
+            r -= 1
+        if r > top:
+            h = _with_digit(h, r, _digit(h, r) + 1)
+        if five and _leading(h) == K:
+            h = _with_digit(h, r, J)
+    return out
+
+
+def get_pentagons(res: int) -> list[int]:
+    return [cell_to_center_child(_blank(0, b), _res(res)) for b in sorted(_tables().pentagons)]
+
+
+def get_res0_cells() -> list[int]:
+    return [_blank(0, b) for b in range(122)]
+
+
+# ---- text -------------------------------------------------------------------------------------
+
+
+def str_to_int(text: str) -> int:
+    if not 1 <= len(text) <= 16 or set(text) - set("0123456789abcdefABCDEF"):
+        raise error(1, f"text {text[:40]!r}, which is no index of 1 to 16 hexadecimal digits")
+    return int(text, 16)
+
+
+def int_to_str(h: int) -> str:
+    return f"{h:x}"
+
+
+# ---- arrays: here in numpy only at the edges, one item at a time in between --------------------
+
+
+def latlngs_to_cells(lat: Sequence[float], lng: Sequence[float], res: int) -> Any:
+    import numpy as np
+
+    _res(res)
+    finite = math.isfinite
+    return np.array(
+        [
+            latlng_to_cell(a, b, res) if finite(a) and finite(b) else 0
+            for a, b in zip(map(float, lat), map(float, lng))
+        ],
+        np.uint64,
+    )
+
+
+def cells_to_latlngs(cells: Iterable[int]) -> tuple[Any, Any]:
+    import numpy as np
+
+    nothing = (math.nan, math.nan)
+    points = [cell_to_latlng(h) if is_valid_cell(h) else nothing for h in map(int, cells)]
+    both = np.array(points, float).reshape(-1, 2)
+    return both[:, 0].copy(), both[:, 1].copy()
+
+
+def cells_to_boundaries(cells: Iterable[int]) -> tuple[Any, Any]:
+    import numpy as np
+
+    known = [int(h) for h in cells]
+    out = np.full((len(known), 10, 2), np.nan)
+    counts = np.full(len(known), -1, np.int32)
+    for i, h in enumerate(known):
+        if is_valid_cell(h):
+            points = cell_to_boundary(h)
+            out[i, : len(points)] = points
+            counts[i] = len(points)
+    return out, counts
+
+
+def cells_to_parents(cells: Iterable[int], res: int) -> Any:
+    import numpy as np
+
+    _res(res)
+    return np.array(
+        [
+            cell_to_parent(h, res) if is_valid_cell(h) and get_resolution(h) >= res else 0
+            for h in map(int, cells)
+        ],
+        np.uint64,
+    )
+
+
+def are_valid_cells(cells: Iterable[int]) -> Any:
+    import numpy as np
+
+    return np.array([is_valid_cell(int(h)) for h in cells], bool)
+
+
+def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:
+    import numpy as np
+
+    def one(p: int, q: int) -> int:
+        try:
+            return grid_distance(p, q)
+        except ValueError:
+            return -1
+
+    return np.array([one(int(p), int(q)) for p, q in zip(a, b)], np.int64)
+
+
+# ---- rasters: the written definition -----------------------------------------------------------
+
+
+def frame_cells(
+    face: int, u0: float, v0: float, width: int, height: int, span: float, rotation: float,
+    res: int,
+) -> Any:  # fmt: skip
+    import numpy as np
+
+    _raster(width, height)
+    _res(res)
+    if not (all(map(math.isfinite, (u0, v0, rotation))) and 0.0 < span <= 4.0):
+        raise error(2, f"frame at ({u0}, {v0}), span {span}, rotation {rotation}")
+    scale = span / max(width, height)
+    c, s = math.cos(rotation), math.sin(rotation)
+    out = np.empty(width * height, np.uint64)
+    for y in range(height):
+        for x in range(width):
+            du = (x + 0.5 - width / 2.0) * scale
+            dv = -(y + 0.5 - height / 2.0) * scale
+            out[y * width + x] = plane_to_cell(
+                face, u0 + du * c - dv * s, v0 + du * s + dv * c, res
+            )
+    return out
+
+
+def _raster(columns: int, rows: int) -> None:
+    if not (0 < columns <= 1 << 24 and 0 < rows <= 1 << 24):
+        raise error(2, f"raster of {columns}x{rows}")
+
+
+def outline_distance(
+    x: float, y: float, cx: float, cy: float, inradius: float, theta: float
+) -> float:
+    """Euclidean distance of a point to a hexagon's outline, inside positive."""
+    across, along = -1.0, 0.0
+    for k in range(3):
+        nx = math.cos(theta + k * 1.0471975511965976)
+        ny = math.sin(theta + k * 1.0471975511965976)
+        p = abs((x - cx) * nx + (y - cy) * ny)
+        if p > across:
+            across, along = p, abs((y - cy) * nx - (x - cx) * ny)
+    out, past = across - inradius, along - inradius / 1.7320508075688772
+    return -out if out <= 0.0 or past <= 0.0 else -math.hypot(out, past)
+
+
+def hex_weights(
+    columns: int, rows: int, x0: float, y0: float, step: float, cx: Sequence[float],
+    cy: Sequence[float], inradius: float, theta: float, overlap: float,
+) -> tuple[Any, Any]:  # fmt: skip
+    import numpy as np
+
+    _raster(columns, rows)
+    numbers = (x0, y0, step, inradius, theta, overlap, *cx, *cy)
+    bad = not cx or not all(map(math.isfinite, numbers)) or inradius <= 0.0
+    if bad or not 0.0 <= overlap <= 2.0 * inradius:
+        raise error(2, f"{len(cx)} cells, inradius {inradius}, overlap {overlap}")
+    index = np.full((columns * rows, 4), -1, np.int32)
+    weight = np.zeros((columns * rows, 4), np.float32)
+    for p in range(columns * rows):
+        x, y = x0 + (p % columns + 0.5) * step, y0 + (p // columns + 0.5) * step
+        found = []
+        for i, (a, b) in enumerate(zip(cx, cy)):
+            if overlap > 0.0:
+                t = min(outline_distance(x, y, a, b, inradius, theta) / overlap + 0.5, 1.0)
+                if t > 0.0:
+                    found.append((-t * t * (3.0 - 2.0 * t), i))
+        if not found:
+            squared = [(x - a) ** 2 + (y - b) ** 2 for a, b in zip(cx, cy)]
+            found = [(-1.0, squared.index(min(squared)))]
+        found.sort()
+        total = sum(w for w, _ in found[:4])
+        for slot, (w, i) in enumerate(found[:4]):
+            index[p, slot], weight[p, slot] = i, w / total
+    return index, weight

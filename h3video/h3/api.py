@@ -24,8 +24,9 @@ CONTRACT = (
     "cell_to_children_size", "cell_to_center_child", "is_valid_cell", "is_pentagon",
     "get_resolution", "get_base_cell_number", "get_pentagons", "get_res0_cells", "str_to_int",
     "int_to_str", "plane_to_latlng", "latlng_to_plane", "latlngs_to_cells", "cells_to_latlngs",
-    "cells_to_boundaries", "cells_to_parents", "are_valid_cells", "grid_distances",
-    "frame_cells", "hex_weights",
+    "cells_to_boundaries", "cells_to_parents", "are_valid_cells", "get_resolutions",
+    "grid_disks", "grid_distances", "planes_to_latlngs", "latlngs_to_planes", "frame_cells",
+    "hex_weights",
 )  # fmt: skip
 """What each backend must provide, in radians."""
 
@@ -229,6 +230,36 @@ def cells_to_parents(cells: Iterable[int], res: int) -> Any:
 def are_valid_cells(cells: Iterable[int]) -> Any:
     """Whether each number is a cell: bool [n]."""
     return _use().are_valid_cells(cells)
+
+
+def get_resolutions(cells: Iterable[int]) -> Any:
+    """Resolution of each cell: int32 [n]; -1 for what is no cell."""
+    return _use().get_resolutions(cells)
+
+
+def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
+    """The disks of many cells, one after the other: (uint64 [m], int64 [n + 1] offsets).
+
+    Disk i is cells[offsets[i]:offsets[i + 1]], nearest first; empty for what is no cell.
+    """
+    return _use().grid_disks(cells, k)
+
+
+def planes_to_latlngs(face: int, u: Sequence[float], v: Sequence[float]) -> tuple[Any, Any]:
+    """Latitudes and longitudes in degrees of points of a face's plane; NaN if not finite."""
+    import numpy as np
+
+    lat, lng = _use().planes_to_latlngs(face, u, v)
+    return np.degrees(lat), np.degrees(lng)
+
+
+def latlngs_to_planes(face: int, lat: Sequence[float], lng: Sequence[float]) -> tuple[Any, Any]:
+    """Plane coordinates (u, v) of points in degrees; NaN where the plane does not reach."""
+    import numpy as np
+
+    return _use().latlngs_to_planes(
+        face, np.radians(np.asarray(lat, float)), np.radians(np.asarray(lng, float))
+    )
 
 
 def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:

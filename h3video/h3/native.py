@@ -287,9 +287,7 @@ class Native:
 
         ids = _array(cells, np.uint64)
         out = np.empty(len(ids), np.uint64)
-        n = self._lib.bridge_cells_to_parents(
-            _of(ids, _PU64), len(ids), _int(res), _of(out, _PU64)
-        )
+        n = self._lib.bridge_cells_to_parents(_of(ids, _PU64), len(ids), _int(res), _of(out, _PU64))
         _check(n, res)
         return out
 
@@ -400,7 +398,9 @@ class Native:
 def _check(result: int, *given: Any) -> int:
     """The result, or the exception of a negative one."""
     if result < 0:
-        shown = ", ".join(f"{g:#x}" if isinstance(g, int) and g > 1 << 32 else str(g) for g in given)
+        shown = ", ".join(
+            f"{g:#x}" if isinstance(g, int) and g > 1 << 32 else str(g) for g in given
+        )
         raise error(-result, f"arguments ({shown})")
     return result
 

@@ -12,7 +12,15 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from .constants import COS_TURN3, FACE_CENTRES, HOME_FACE, SIN_TURN3, SPACING0, SQRT3
+from .constants import (
+    COS_TURN3,
+    FACE_CENTRES,
+    HOME_FACE,
+    MOST_CELLS,
+    SIN_TURN3,
+    SPACING0,
+    SQRT3,
+)  # fmt: skip
 from .errors import error
 
 Vec = tuple[float, float, float]
@@ -91,11 +99,11 @@ def _plane(scale: float, a: int, b: int) -> tuple[float, float]:
 # ---- bits -----------------------------------------------------------------------------------
 
 
-def get_resolution(h: int) -> int:
+def _res_of(h: int) -> int:
     return (h >> 52) & 15
 
 
-def get_base_cell_number(h: int) -> int:
+def _base_of(h: int) -> int:
     return (h >> 45) & 127
 
 
@@ -117,7 +125,7 @@ def _blank(res: int, base: int) -> int:
 
 
 def _leading(h: int) -> int:
-    for r in range(1, get_resolution(h) + 1):
+    for r in range(1, _res_of(h) + 1):
         if _digit(h, r):
             return _digit(h, r)
     return CENTER
@@ -125,7 +133,7 @@ def _leading(h: int) -> int:
 
 def _turn_index(turns: int, h: int) -> int:
     if turns % 6:
-        for r in range(1, get_resolution(h) + 1):
+        for r in range(1, _res_of(h) + 1):
             h = _with_digit(h, r, _turn_digit(turns, _digit(h, r)))
     return h
 
@@ -303,7 +311,7 @@ def _encode(s: Spot, res: int) -> int:
 
 def _decode(h: int) -> Spot:
     t = _tables()
-    res, base = get_resolution(h), get_base_cell_number(h)
+    res, base = _res_of(h), _base_of(h)
     s, turns = t.home[base], 0
     if base in t.pentagons and (lead := _leading(h)):
         s = t.where[base, t.pentagon_face[base, SEXTANT[lead]]]
@@ -378,7 +386,7 @@ def latlng_to_cell(lat: float, lng: float, res: int) -> int:
 def cell_to_latlng(cell: int) -> tuple[float, float]:
     t = _tables()
     face, a, b = _decode(_cell(cell))
-    res = get_resolution(cell)
+    res = _res_of(cell)
     even = res + (res & 1)
     if res & 1:
         a, b = _down(even, a, b)
@@ -403,10 +411,16 @@ def latlng_to_plane(face: int, lat: float, lng: float) -> tuple[float, float]:
     return _dot(p, t.ex[face]) / c, _dot(p, t.ey[face]) / c
 
 
-def plane_to_cell(face: int, u: float, v: float, res: int) -> int:
-    inside = 0.3819
+def _inside(u: float, v: float) -> bool:
+    """On the face, by a margin wider than any rounding."""
     third = 0.5 * SQRT3 * v
-    if 0.5 * u + third < inside and -u < inside and 0.5 * u - third < inside:
+    return 0.5 * u + third < 0.3819 and -u < 0.3819 and 0.5 * u - third < 0.3819
+
+
+def plane_to_cell(face: int, u: float, v: float, res: int) -> int:
+    if not 0 <= face < 20:
+        raise error(2, f"face {face}")
+    if _inside(u, v):
         return _encode((face, *_nearest(u, v, res)), res)
     return latlng_to_cell(*plane_to_latlng(face, u, v), res)
 
@@ -452,10 +466,10 @@ class _Outline:
 
 def cell_to_boundary(cell: int) -> list[tuple[float, float]]:
     _cell(cell)
-    res = get_resolution(cell)
+    res = _res_of(cell)
     out = _Outline(res)
-    if is_pentagon(cell):
-        _pentagon_outline(get_base_cell_number(cell), res, out)
+    if _is_pentagon(cell):
+        _pentagon_outline(_base_of(cell), res, out)
     else:
         _hexagon_outline(_decode(cell), res, out)
     return out.points
@@ -500,20 +514,24 @@ def _pentagon_outline(base: int, res: int, out: _Outline) -> None:
 
 def _neighbours(cell: int) -> list[int]:
     face, a, b = _decode(cell)
-    res = get_resolution(cell)
+    res = _res_of(cell)
     found = [_encode((face, a + STEP_A[d], b + STEP_B[d]), res) for d in DIGIT_OF]
     return list(dict.fromkeys(found))
 
 
-def _steps(k: int) -> int:
+def _check_disk(cell: int, k: int) -> None:
     if k < 0:
         raise error(2, f"k {k}")
-    return k
+    res = _res_of(_cell(cell))
+    far = (29 if res & 1 else 11) * 7 ** (res // 2)
+    k = min(k, far)
+    if 3 * k * (k + 1) + 1 > MOST_CELLS:
+        raise error(13, f"disk of {k} steps around {cell:#x}")
 
 
 def grid_disk_distances(cell: int, k: int) -> list[tuple[int, int]]:
-    _steps(k)
-    rings = [[_cell(cell)]]
+    _check_disk(cell, k)
+    rings = [[cell]]
     seen = {cell}
     for _ in range(k):
         ring = []
@@ -551,7 +569,7 @@ def _unfolded_distance(p: Spot, q: Spot, res: int, depth: int) -> int | None:
 
 def grid_distance(a: int, b: int) -> int:
     _same_res(a, b)
-    p, q, res = _decode(a), _decode(b), get_resolution(a)
+    p, q, res = _decode(a), _decode(b), _res_of(a)
     near = _unfolded_distance(p, q, res, 2)
     if near is None:
         raise error(1, f"distance from {a:#x} to {b:#x}, whose faces share no vertex")
@@ -560,8 +578,8 @@ def grid_distance(a: int, b: int) -> int:
 
 
 def _same_res(a: int, b: int) -> None:
-    if get_resolution(_cell(a)) != get_resolution(_cell(b)):
-        raise error(12, f"resolutions {get_resolution(a)} and {get_resolution(b)}")
+    if _res_of(_cell(a)) != _res_of(_cell(b)):
+        raise error(12, f"resolutions {_res_of(a)} and {_res_of(b)}")
 
 
 def are_neighbor_cells(a: int, b: int) -> bool:
@@ -575,48 +593,62 @@ def are_neighbor_cells(a: int, b: int) -> bool:
 def is_valid_cell(h: int) -> bool:
     if not 0 <= h < 1 << 63 or (h >> 59) & 15 != 1 or (h >> 56) & 7:
         return False
-    if get_base_cell_number(h) > 121:
+    if _base_of(h) > 121:
         return False
-    res = get_resolution(h)
+    res = _res_of(h)
     if any((_digit(h, r) == NONE) != (r > res) for r in range(1, 16)):
         return False
-    return not (get_base_cell_number(h) in _tables().pentagons and _leading(h) == K)
+    return not (_base_of(h) in _tables().pentagons and _leading(h) == K)
 
 
-def is_pentagon(h: int) -> bool:
-    return get_base_cell_number(h) in _tables().pentagons and not _leading(h)
+def is_pentagon(cell: int) -> bool:
+    return _is_pentagon(_cell(cell))
+
+
+def _is_pentagon(h: int) -> bool:
+    return _base_of(h) in _tables().pentagons and not _leading(h)
+
+
+def get_resolution(cell: int) -> int:
+    return _res_of(_cell(cell))
+
+
+def get_base_cell_number(cell: int) -> int:
+    return _base_of(_cell(cell))
 
 
 def cell_to_parent(cell: int, res: int) -> int:
     _cell(cell)
-    if _res(res) > get_resolution(cell):
-        raise error(12, f"parent resolution {res} of a cell of {get_resolution(cell)}")
-    for r in range(res + 1, get_resolution(cell) + 1):
+    if _res(res) > _res_of(cell):
+        raise error(12, f"parent resolution {res} of a cell of {_res_of(cell)}")
+    for r in range(res + 1, _res_of(cell) + 1):
         cell = _with_digit(cell, r, NONE)
     return _with_res(cell, res)
 
 
 def _child_res(cell: int, res: int) -> int:
-    if not get_resolution(_cell(cell)) <= res <= MAX_RES:
-        raise error(4, f"child resolution {res} of a cell of {get_resolution(cell)}")
+    if not _res_of(_cell(cell)) <= res <= MAX_RES:
+        raise error(4, f"child resolution {res} of a cell of {_res_of(cell)}")
     return res
 
 
 def cell_to_center_child(cell: int, res: int) -> int:
     _child_res(cell, res)
-    for r in range(get_resolution(cell) + 1, res + 1):
+    for r in range(_res_of(cell) + 1, res + 1):
         cell = _with_digit(cell, r, CENTER)
     return _with_res(cell, res)
 
 
 def cell_to_children_size(cell: int, res: int) -> int:
-    count = 7 ** (_child_res(cell, res) - get_resolution(cell))
-    return int(1 + 5 * (count - 1) // 6) if is_pentagon(cell) else int(count)
+    count = 7 ** (_child_res(cell, res) - _res_of(cell))
+    return int(1 + 5 * (count - 1) // 6) if _is_pentagon(cell) else int(count)
 
 
 def cell_to_children(cell: int, res: int) -> list[int]:
     size = cell_to_children_size(cell, res)
-    top, five = get_resolution(cell), get_base_cell_number(cell) in _tables().pentagons
+    if size > MOST_CELLS:
+        raise error(13, f"children of {cell:#x} at resolution {res}")
+    top, five = _res_of(cell), _base_of(cell) in _tables().pentagons
     h, out = cell_to_center_child(cell, res), []
     for _ in range(size):
         out.append(h)
@@ -698,7 +730,7 @@ def cells_to_parents(cells: Iterable[int], res: int) -> Any:
     _res(res)
     return np.array(
         [
-            cell_to_parent(h, res) if is_valid_cell(h) and get_resolution(h) >= res else 0
+            cell_to_parent(h, res) if is_valid_cell(h) and _res_of(h) >= res else 0
             for h in map(int, cells)
         ],
         np.uint64,
@@ -709,6 +741,50 @@ def are_valid_cells(cells: Iterable[int]) -> Any:
     import numpy as np
 
     return np.array([is_valid_cell(int(h)) for h in cells], bool)
+
+
+def get_resolutions(cells: Iterable[int]) -> Any:
+    import numpy as np
+
+    return np.array([_res_of(h) if is_valid_cell(h) else -1 for h in map(int, cells)], np.int32)
+
+
+def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
+    import numpy as np
+
+    if k < 0:
+        raise error(2, f"k {k}")
+    disks = [grid_disk(h, k) if is_valid_cell(h) else [] for h in map(int, cells)]
+    offsets = np.cumsum([0, *map(len, disks)], dtype=np.int64)
+    return np.array([h for disk in disks for h in disk], np.uint64), offsets
+
+
+def planes_to_latlngs(face: int, u: Sequence[float], v: Sequence[float]) -> tuple[Any, Any]:
+    return _pairs(plane_to_latlng, face, u, v)
+
+
+def latlngs_to_planes(face: int, lat: Sequence[float], lng: Sequence[float]) -> tuple[Any, Any]:
+    return _pairs(latlng_to_plane, face, lat, lng)
+
+
+def _pairs(function: Any, face: int, x: Sequence[float], y: Sequence[float]) -> tuple[Any, Any]:
+    import numpy as np
+
+    if not 0 <= face < 20:
+        raise error(2, f"face {face}")
+    _same_length(x, y)
+    out = np.full((2, len(x)), np.nan)
+    for i, (p, q) in enumerate(zip(x, y)):
+        try:
+            out[:, i] = function(face, float(p), float(q))
+        except ValueError:
+            continue  # NaN says so
+    return out[0], out[1]
+
+
+def _same_length(a: Sequence[Any], b: Sequence[Any]) -> None:
+    if len(a) != len(b):
+        raise error(2, f"sequences of {len(a)} and {len(b)} items")
 
 
 def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:
@@ -734,39 +810,31 @@ def frame_cells(
 
     _raster(width, height)
     _res(res)
-    if not (all(map(math.isfinite, (u0, v0, rotation))) and 0.0 < span <= 4.0):
-        raise error(2, f"frame at ({u0}, {v0}), span {span}, rotation {rotation}")
+    numbers = all(map(math.isfinite, (u0, v0, rotation)))
+    if not (0 <= face < 20 and numbers and 0.0 < span <= 4.0):
+        raise error(2, f"face {face}, frame at ({u0}, {v0}), span {span}, rotation {rotation}")
     scale = span / max(width, height)
     c, s = math.cos(rotation), math.sin(rotation)
     out = np.empty(width * height, np.uint64)
+    known: dict[tuple[int, int], int] = {}  # lattice point -> cell
     for y in range(height):
+        dv = -(y + 0.5 - height / 2.0) * scale
         for x in range(width):
             du = (x + 0.5 - width / 2.0) * scale
-            dv = -(y + 0.5 - height / 2.0) * scale
-            out[y * width + x] = plane_to_cell(
-                face, u0 + du * c - dv * s, v0 + du * s + dv * c, res
-            )
+            u, v = u0 + du * c - dv * s, v0 + du * s + dv * c
+            if not _inside(u, v):
+                out[y * width + x] = plane_to_cell(face, u, v, res)
+                continue
+            at = _nearest(u, v, res)
+            if at not in known:
+                known[at] = _encode((face, *at), res)
+            out[y * width + x] = known[at]
     return out
 
 
 def _raster(columns: int, rows: int) -> None:
     if not (0 < columns <= 1 << 24 and 0 < rows <= 1 << 24):
         raise error(2, f"raster of {columns}x{rows}")
-
-
-def outline_distance(
-    x: float, y: float, cx: float, cy: float, inradius: float, theta: float
-) -> float:
-    """Euclidean distance of a point to a hexagon's outline, inside positive."""
-    across, along = -1.0, 0.0
-    for k in range(3):
-        nx = math.cos(theta + k * 1.0471975511965976)
-        ny = math.sin(theta + k * 1.0471975511965976)
-        p = abs((x - cx) * nx + (y - cy) * ny)
-        if p > across:
-            across, along = p, abs((y - cy) * nx - (x - cx) * ny)
-    out, past = across - inradius, along - inradius / 1.7320508075688772
-    return -out if out <= 0.0 or past <= 0.0 else -math.hypot(out, past)
 
 
 def hex_weights(
@@ -776,25 +844,48 @@ def hex_weights(
     import numpy as np
 
     _raster(columns, rows)
-    numbers = (x0, y0, step, inradius, theta, overlap, *cx, *cy)
-    bad = not cx or not all(map(math.isfinite, numbers)) or inradius <= 0.0
-    if bad or not 0.0 <= overlap <= 2.0 * inradius:
+    _same_length(cx, cy)
+    numbers = (x0, y0, step, inradius, theta, overlap)
+    good = len(cx) > 0 and all(map(math.isfinite, numbers)) and inradius > 1e-12
+    if not good or not all(abs(v) < 1e12 for v in (*cx, *cy)) or not 0 <= overlap <= 2 * inradius:
         raise error(2, f"{len(cx)} cells, inradius {inradius}, overlap {overlap}")
-    index = np.full((columns * rows, 4), -1, np.int32)
-    weight = np.zeros((columns * rows, 4), np.float32)
-    for p in range(columns * rows):
-        x, y = x0 + (p % columns + 0.5) * step, y0 + (p // columns + 0.5) * step
-        found = []
-        for i, (a, b) in enumerate(zip(cx, cy)):
-            if overlap > 0.0:
-                t = min(outline_distance(x, y, a, b, inradius, theta) / overlap + 0.5, 1.0)
-                if t > 0.0:
-                    found.append((-t * t * (3.0 - 2.0 * t), i))
-        if not found:
-            squared = [(x - a) ** 2 + (y - b) ** 2 for a, b in zip(cx, cy)]
-            found = [(-1.0, squared.index(min(squared)))]
-        found.sort()
-        total = sum(w for w, _ in found[:4])
-        for slot, (w, i) in enumerate(found[:4]):
-            index[p, slot], weight[p, slot] = i, w / total
-    return index, weight
+    at = np.arange(columns * rows)
+    x, y = x0 + (at % columns + 0.5) * step, y0 + (at // columns + 0.5) * step
+    index = np.full((columns * rows, 5), -1, np.int32)
+    weight = np.zeros((columns * rows, 5))
+    nearest = np.full(columns * rows, np.inf)
+    closest = np.zeros(columns * rows, np.int32)
+    for i, (a, b) in enumerate(zip(map(float, cx), map(float, cy))):
+        dx, dy = x - a, y - b
+        squared = dx * dx + dy * dy
+        closest[squared < nearest] = i
+        nearest = np.minimum(nearest, squared)
+        if overlap > 0.0:
+            t = np.minimum(outline_distance(dx, dy, inradius, theta) / overlap + 0.5, 1.0)
+            p = np.flatnonzero(t > 0.0)
+            # In the fifth place, then to where it belongs: stable, so lower cells stay first.
+            index[p, 4], weight[p, 4] = i, t[p] * t[p] * (3.0 - 2.0 * t[p])
+            order = np.argsort(-weight[p], axis=1, kind="stable")
+            index[p] = np.take_along_axis(index[p], order, axis=1)
+            weight[p] = np.take_along_axis(weight[p], order, axis=1)
+            index[p, 4], weight[p, 4] = -1, 0.0
+    bare = index[:, 0] < 0
+    index[bare, 0], weight[bare, 0] = closest[bare], 1.0
+    w = weight[:, :4]
+    total = w[:, 0] + w[:, 1] + w[:, 2] + w[:, 3]
+    return index[:, :4].copy(), (w / total[:, None]).astype(np.float32)
+
+
+def outline_distance(dx: Any, dy: Any, inradius: float, theta: float) -> Any:
+    """Euclidean distance of points to a hexagon's outline, inside positive; from its centre."""
+    import numpy as np
+
+    across, along = np.full(dx.shape, -1.0), np.zeros(dx.shape)
+    for k in range(3):
+        nx = math.cos(theta + k * 1.0471975511965976)
+        ny = math.sin(theta + k * 1.0471975511965976)
+        p = np.abs(dx * nx + dy * ny)
+        along = np.where(p > across, np.abs(dy * nx - dx * ny), along)
+        across = np.maximum(across, p)
+    out, past = across - inradius, along - inradius / 1.7320508075688772
+    return np.where((out <= 0.0) | (past <= 0.0), -out, -np.hypot(out, past))

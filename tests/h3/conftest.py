@@ -1,0 +1,28 @@
+"""Both backends under one parametrised fixture."""
+
+import shutil
+
+import pytest
+
+from h3video import h3
+from h3video.h3 import build, native
+
+
+@pytest.fixture(scope="session")
+def library():
+    """The native library, built if there is a compiler (make test builds it before)."""
+    if not native.library_path().is_file():
+        if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+            pytest.skip("no native index and no C compiler")
+        assert build.main([]) == 0
+    return native.library_path()
+
+
+@pytest.fixture(params=["native", "pure"])
+def index(request):
+    """h3video.h3 on one backend."""
+    if request.param == "native":
+        request.getfixturevalue("library")
+    with h3.use_backend(request.param):
+        assert h3.backend() == request.param
+        yield h3

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from .. import __version__
 from ..errors import UsageError
+from .options import Refused
 
 COMMANDS = ("render", "decode")
 
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help()
             return Exit.OK
         return int(args.run(args))
-    except UsageError as e:
+    except (UsageError, Refused) as e:
         return complain(str(e), Exit.USAGE)
     except KeyboardInterrupt:
         return complain("interrupted", Exit.INTERRUPTED)

@@ -7,7 +7,12 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import UsageError
+
+class Refused(Exception):
+    """A value that an option does not take.
+
+    Not a ValueError: argparse replaces the message of those by its own.
+    """
 
 
 def hex_res(text: str) -> int | str:
@@ -25,9 +30,9 @@ def integer(name: str, low: int, high: int) -> Callable[[str], int]:
         try:
             value = int(text)
         except ValueError:
-            raise UsageError(f"{name} {text!r} is not a whole number") from None
+            raise Refused(f"{name} {text!r} is not a whole number") from None
         if not low <= value <= high:
-            raise UsageError(f"{name} {value} is out of range {low}..{high}")
+            raise Refused(f"{name} {value} is out of range {low}..{high}")
         return value
 
     return parse
@@ -40,9 +45,9 @@ def number(name: str, low: float, high: float) -> Callable[[str], float]:
         try:
             value = float(text)
         except ValueError:
-            raise UsageError(f"{name} {text!r} is not a number") from None
+            raise Refused(f"{name} {text!r} is not a number") from None
         if not (math.isfinite(value) and low <= value <= high):
-            raise UsageError(f"{name} {text} is out of range {low:g}..{high:g}")
+            raise Refused(f"{name} {text} is out of range {low:g}..{high:g}")
         return value
 
     return parse
@@ -56,9 +61,9 @@ def prompt(text: str) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError as e:
-        raise UsageError(f"prompt file {path} cannot be read ({e.strerror})") from None
+        raise Refused(f"prompt file {path} cannot be read ({e.strerror})") from None
     except UnicodeDecodeError:
-        raise UsageError(f"prompt file {path} is not UTF-8 text; save it as UTF-8") from None
+        raise Refused(f"prompt file {path} is not UTF-8 text; save it as UTF-8") from None
 
 
 def tiling(parser: argparse.ArgumentParser) -> None:

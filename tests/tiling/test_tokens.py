@@ -34,7 +34,7 @@ def test_every_plan_covers_the_frame(columns, rows, k, res, overlap, halo, shape
     for tile, weights in zip(plan.tiles, plan.weights()):
         tokens = np.array(tile.tokens)
         assert (np.diff(tokens) > 0).all()
-        assert 0 <= tokens[0] and tokens[-1] < spatial
+        assert tokens[0] >= 0 and tokens[-1] < spatial
         assert len(tokens) == len(plan.tiles[0].tokens)  # one shape for every tile
         assert np.isin(weights.points, tokens).all()  # weight only on tokens that are run
         total[weights.points] += weights.weight

@@ -8,6 +8,7 @@ seams are hexagonal although the crops are not.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
@@ -15,13 +16,18 @@ from typing import Any
 from ..blend.weights import Grid, TileWeights, tile_weights
 from ..grid import DEFAULT_SPAN, finest_res, hex_grid, rect_grid
 from ..models.family import VideoFamily
-from .budget import DEFAULT_SHARE, parse_budget
+from .budget import parse_budget
 from .groups import group_cells
 
 HALO_LATENTS = 4
 """Latents decoded beyond the shared band and thrown away: a decoder's edge is not its middle."""
 
 OVERLAP_PX = 32.0
+
+DEFAULT_SHARE = 0.5
+"""Largest crop without a budget: on small frames context is most of a crop, and smaller ones
+would decode the frame many times over."""
+
 MAX_CROPS = 256
 
 
@@ -104,7 +110,7 @@ def plan_crop_tiles(
 
     hex_res    H3 resolution, or "auto": the coarsest whose crop fits the budget
     overlap    px of the shared band; None: 32 px
-    budget     share of the frame's area that a crop may have; None: a third. (Bytes are a
+    budget     share of the frame's area that a crop may have; None: a half. (Bytes are a
                matter of the denoiser and are taken as None here)
     shape      hex | rect | none (one crop)
 
@@ -154,6 +160,13 @@ def _area(box: Box) -> int:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
+def _work(boxes: Collection[Box]) -> int:
+    """Latents that all crops decode: every crop is as wide as the widest, as tall as the tallest."""
+    widest = max(right - left for left, _, right, _ in boxes)
+    tallest = max(bottom - top for _, top, _, bottom in boxes)
+    return len(boxes) * widest * tallest
+
+
 def _crops(
     grid: Grid, unit: int, columns: int, rows: int, overlap: float, share: float
 ) -> CropPlan:
@@ -171,7 +184,7 @@ def _crops(
             )
         )
     groups = group_cells(
-        boxes, grid.neighbours, int(share * columns * rows), _around, _area
+        boxes, grid.neighbours, int(share * columns * rows), _around, _area, _work
     )
     spans = [reduce(_around, (boxes[i] for i in group)) for group in groups]
     crop_columns = max(right - left for left, _, right, _ in spans)

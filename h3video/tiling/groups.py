@@ -8,7 +8,7 @@ tiles x size until the joined tile itself sets the size.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 Reach = TypeVar("Reach")
@@ -20,20 +20,26 @@ def group_cells(
     limit: int,
     join: Callable[[Reach, Reach], Reach],
     size: Callable[[Reach], int],
+    cost: Callable[[Collection[Reach]], int] | None = None,
 ) -> tuple[tuple[int, ...], ...]:
-    """Groups of neighbouring cells that minimise tiles x (size of the largest tile).
+    """Groups of neighbouring cells that minimise the work of all tiles.
 
     reaches      what a tile owning the cell must run (a token set, a box, ...)
     neighbours   for every cell the cells it touches
     limit        largest size that a joined tile may have
     join, size   the reach of two tiles together; the size of a reach
+    cost         work of a set of tiles; None: their number x the size of the largest
 
     Greedy: joins the pair whose union is smallest, as long as that stays within
     `limit`, and keeps the cheapest state met on the way. Deterministic.
     """
     groups: dict[int, tuple[int, ...]] = {i: (i,) for i in range(len(reaches))}
     reach = dict(enumerate(reaches))
-    sizes = {i: size(r) for i, r in reach.items()}
+    if cost is None:
+
+        def cost(tiles: Collection[Reach]) -> int:
+            return len(tiles) * max(map(size, tiles))
+
     near = {i: set(neighbours[i]) for i in groups}
     version = dict.fromkeys(groups, 0)
 
@@ -43,7 +49,7 @@ def group_cells(
 
     heap = [candidate(i, j) for i in groups for j in near[i] if i < j]
     heapq.heapify(heap)
-    best_cost, best = len(groups) * max(sizes.values()), dict(groups)
+    best_cost, best = cost(reach.values()), dict(groups)
     while heap:
         joined, i, j, version_i, version_j = heapq.heappop(heap)
         if i not in groups or j not in groups:
@@ -53,14 +59,13 @@ def group_cells(
         if joined > limit:
             break
         groups[i] = tuple(sorted(groups[i] + groups.pop(j)))
-        reach[i], sizes[i] = join(reach[i], reach.pop(j)), joined
-        del sizes[j]
+        reach[i] = join(reach[i], reach.pop(j))
         near[i] = (near[i] | near.pop(j)) - {i, j}
         version[i] += 1
         for k in near[i]:
             near[k] = (near[k] - {j}) | {i}
             heapq.heappush(heap, candidate(i, k))
-        cost = len(groups) * max(sizes.values())
-        if cost < best_cost:
-            best_cost, best = cost, dict(groups)
+        work = cost(reach.values())
+        if work < best_cost:
+            best_cost, best = work, dict(groups)
     return tuple(best[i] for i in sorted(best))

@@ -305,6 +305,15 @@ def _warn_overlap(plan: TokenPlan, asked: float | None, narrowest: float) -> Non
     log.warning("overlap %g px is taken as %.0f px: %s", asked, plan.overlap, why)
 
 
+Seen = tuple[Any, int]
+"""Tokens as a bool array, and how many they are."""
+
+
+def _both(a: Seen, b: Seen) -> Seen:
+    union = a[0] | b[0]
+    return union, int(union.sum())
+
+
 def _tiles(
     grid: Grid, columns: int, rows: int, token_px: int, overlap: float | None,
     halo: float | None, shape: str, join: float | None,
@@ -339,7 +348,7 @@ def _tiles(
     place = {cell: i for i, cell in enumerate(owners)}
     near = [[place[j] for j in grid.neighbours[i] if j in place] for i in owners]
     joined = group_cells(
-        [sees[i] for i in owners], near, most, np.logical_or, lambda seen: int(seen.sum())
+        [(sees[i], int(sees[i].sum())) for i in owners], near, most, _both, lambda seen: seen[1]
     )
     groups = tuple(tuple(owners[i] for i in group) for group in joined)
     seen = [np.logical_or.reduce(sees[list(g)]) for g in groups]

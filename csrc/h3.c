@@ -203,11 +203,12 @@ static int leading(H3Index h) {
     return CENTER;
 }
 
-/* Turn all digits by so many times 60 degrees counter-clockwise, all levels at once: half a turn
- * is the complement of a digit (but 0 stays), a third of a turn rotates its three bits. */
+/* Turn all digits by -5..5 times 60 degrees counter-clockwise, all levels at once: half a turn is
+ * the complement of a digit (but 0 stays), a third of a turn rotates its three bits. */
 static H3Index turnIndex(int turns, H3Index h) {
+    if (turns == 0) return h;
+    if (turns < 0) turns += 6;
     H3Index used = usedDigits(resOf(h)), d = h & used;
-    turns = ((turns % 6) + 6) % 6;
     if (turns & 1) {
         d ^= ((d | d >> 1 | d >> 2) & EACH) * 7;
         turns = (turns + 3) % 6;
@@ -399,23 +400,10 @@ static void settle(Spot *s, int res) {
     }
 }
 
-/* The index of a lattice point. */
-static H3Index encode(Spot s, int res) {
-    settle(&s, res);
-    H3Index h = blank(res, 0) & ~usedDigits(res);
-    int a = s.a, b = s.b;
-    for (int r = res; r > 0; r--) {
-        int pa = a, pb = b;
-        up(r, &pa, &pb);
-        int ca = pa, cb = pb;
-        down(r, &ca, &cb);
-        int da = a - ca, db = b - cb;
-        int least = da < db ? da : db;
-        h |= (H3Index)(4 * da + 2 * db - 7 * (least < 0 ? least : 0)) << DIGIT_SHIFT(r);
-        a = pa;
-        b = pb;
-    }
-    Spot top = {s.face, a, b};
+/* From digits in a face's axes and the point where their chain of parents ends at res 0, to the
+ * index: digits in the axes of the base cell's home face. */
+static H3Index finish(H3Index digits, int res, Spot top) {
+    H3Index h = (blank(res, 0) ^ usedDigits(res)) | digits;
     for (int i = 0; i < 3 && !onFace(top.a, top.b); i++) { /* a base cell beyond the edge */
         int e = edgeBeyond(top.a, top.b, REACH);
         h = turnIndex(T.acrossTurns[top.face][e], h);
@@ -432,13 +420,70 @@ static H3Index encode(Spot s, int res) {
     return h;
 }
 
+/* The chain of parents of the cell encoded last, because the next one is often its sibling:
+ * lattice points of every level and the digits down to there. face is -1 at the beginning. */
+typedef struct {
+    int face, a[MAX_H3_RES + 1], b[MAX_H3_RES + 1];
+    H3Index digits[MAX_H3_RES + 1];
+} Trail;
+
+/* The index of a lattice point that lies on its face. */
+static H3Index encodeNext(Trail *t, Spot s, int res) {
+    int known = t->face == s.face, r = res, a = s.a, b = s.b, digit[MAX_H3_RES + 1];
+    for (; r > 0 && !(known && t->a[r] == a && t->b[r] == b); r--) {
+        t->a[r] = a;
+        t->b[r] = b;
+        up(r, &a, &b);
+        int ca = a, cb = b;
+        down(r, &ca, &cb);
+        int da = t->a[r] - ca, db = t->b[r] - cb, least = da < db ? da : db;
+        digit[r] = 4 * da + 2 * db - 7 * (least < 0 ? least : 0);
+    }
+    if (r == 0) {
+        t->face = s.face;
+        t->a[0] = a;
+        t->b[0] = b;
+        t->digits[0] = 0;
+    }
+    while (r++ < res) t->digits[r] = t->digits[r - 1] | (H3Index)digit[r] << DIGIT_SHIFT(r);
+    Spot top = {t->face, t->a[0], t->b[0]};
+    return finish(t->digits[res], res, top);
+}
+
+/* The index of any lattice point. */
+static H3Index encode(Spot s, int res) {
+    Trail t;
+    t.face = -1;
+    settle(&s, res);
+    return encodeNext(&t, s, res);
+}
+
+/* A cell around a pentagon may lie on the edge between two of its sextants. Either face is right;
+ * the one nearer to JK is taken, so that outlines start at the same corner as uber/h3's. */
+static void chooseSide(Spot *s, int base, int res) {
+    static const uint8_t rank[6] = {0, 1, 2, 4, 0, 3}; /* of sextants I, IJ, J, JK, -, IK */
+    int a = s->a, b = s->b, even = res + (res & 1), here = -1, there = -1;
+    if (res & 1) down(even, &a, &b);
+    int over[3] = {a + b, b - 2 * a, a - 2 * b};
+    for (int e = 0; e < 3; e++) {
+        if (over[e] != T.limit[even]) continue;
+        for (int k = 0; k < 6; k++) {
+            if (k == sextant[K_DIGIT]) continue;
+            if (T.pentagonFace[base][k] == s->face) here = k;
+            if (T.pentagonFace[base][k] == T.acrossFace[s->face][e]) there = k;
+        }
+        if (here >= 0 && there >= 0 && rank[there] > rank[here]) unfold(s, e, res, 1);
+        return;
+    }
+}
+
 /* The lattice point of a valid index, on the face where its centre lies. */
 static Spot decode(H3Index h) {
     int res = resOf(h), base = baseOf(h), turns = 0;
+    int lead = T.pentagon[base] ? leading(h) : CENTER;
     Spot s = T.home[base];
-    if (T.pentagon[base]) {
-        int lead = leading(h);
-        int face = lead ? T.pentagonFace[base][sextant[lead]] : s.face;
+    if (lead) {
+        int face = T.pentagonFace[base][sextant[lead]];
         if (face != s.face)
             for (int a = -2; a <= 2; a++)
                 for (int b = -2; b <= 2; b++)
@@ -457,6 +502,7 @@ static Spot decode(H3Index h) {
         s.b += stepB[digit];
     }
     settle(&s, res);
+    if (lead) chooseSide(&s, base, res);
     return s;
 }
 
@@ -691,9 +737,12 @@ static int64_t cellsAt(int res) {
 static int neighbours(H3Index cell, H3Index out[6]) {
     Spot s = decode(cell);
     int res = resOf(cell), count = 0;
+    Trail t;
+    t.face = -1;
     for (int k = 0; k < 6; k++) {
         Spot n = {s.face, s.a + stepA[digitOf[k]], s.b + stepB[digitOf[k]]};
-        H3Index h = encode(n, res);
+        settle(&n, res);
+        H3Index h = encodeNext(&t, n, res);
         int known = 0;
         for (int i = 0; i < count; i++) known |= out[i] == h;
         if (!known) out[count++] = h;
@@ -724,12 +773,14 @@ static int diskFits(Spot s, int res, int k) {
 /* The ring of a disk that fits, counter-clockwise from its cell along I; returns its length. */
 static int64_t ringOnFace(Spot s, int res, int ring, H3Index *out) {
     int64_t n = 0;
+    Trail t;
+    t.face = -1;
     Spot p = {s.face, s.a + ring, s.b};
     if (ring == 0) out[n++] = encode(s, res);
     for (int side = 0; side < 6; side++)
         for (int i = 0; i < ring; i++) {
             int digit = digitOf[(side + 2) % 6];
-            out[n++] = encode(p, res);
+            out[n++] = encodeNext(&t, p, res);
             p.a += stepA[digit];
             p.b += stepB[digit];
         }

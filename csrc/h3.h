@@ -5,7 +5,7 @@
  *   - every function refuses invalid indexes (E_CELL_INVALID) instead of guessing;
  *   - points near face centres and poles are indexed without loss of digits;
  *   - gridRing is right when it encloses a pentagon, gridDisk holds no gaps;
- *   - gridDistance answers wherever two cells share an icosahedron vertex;
+ *   - gridDistance answers wherever the faces of the two cells share a vertex;
  *   - stringToH3 refuses trailing junk and more than 16 digits.
  *
  * Thread-safe: tables are built once, on first use, and only read afterwards.

@@ -346,7 +346,7 @@ static double outlineDistance(const Hexagons *h, int32_t i, double x, double y) 
 
 /* Cells by bucket of their centre, so that a point asks its 3 x 3 buckets only. */
 typedef struct {
-    double left, top, size;
+    double left, top, right, bottom, size;
     int64_t columns, rows;
     int32_t *first, *next;
 } Buckets;
@@ -357,17 +357,16 @@ static int64_t bucketOf(double at, double low, double size, int64_t count) {
 }
 
 static int makeBuckets(Buckets *b, int32_t n, const double *cx, const double *cy, double size) {
-    double right = cx[0], bottom = cy[0];
-    b->left = cx[0];
-    b->top = cy[0];
+    b->left = b->right = cx[0];
+    b->top = b->bottom = cy[0];
     for (int32_t i = 1; i < n; i++) {
-        if (cx[i] < b->left) b->left = cx[i];
-        if (cy[i] < b->top) b->top = cy[i];
-        if (cx[i] > right) right = cx[i];
-        if (cy[i] > bottom) bottom = cy[i];
+        b->left = fmin(b->left, cx[i]);
+        b->top = fmin(b->top, cy[i]);
+        b->right = fmax(b->right, cx[i]);
+        b->bottom = fmax(b->bottom, cy[i]);
     }
     /* Never more buckets than a few a cell, however far apart the cells are. */
-    double wide = right - b->left, high = bottom - b->top;
+    double wide = b->right - b->left, high = b->bottom - b->top;
     double least = fmax(sqrt(wide * high / (4.0 * n)), fmax(wide, high) / (4.0 * n));
     b->size = fmax(size, least);
     b->columns = (int64_t)(wide / b->size) + 1;
@@ -401,39 +400,51 @@ static void keep(int32_t cell, double weight, int32_t index[4], double largest[4
     }
 }
 
-static void pointWeights(const Hexagons *h, const Buckets *b, int32_t n, double overlap, double x,
-                         double y, int32_t index[4], double largest[4]) {
-    int32_t closest = -1;
-    double closest_distance = 0.0;
-    int64_t row = bucketOf(y, b->top, b->size, b->rows);
-    int64_t column = bucketOf(x, b->left, b->size, b->columns);
-    for (int64_t r = row > 0 ? row - 1 : 0; r <= row + 1 && r < b->rows; r++)
-        for (int64_t q = column > 0 ? column - 1 : 0; q <= column + 1 && q < b->columns; q++)
-            for (int32_t i = b->first[r * b->columns + q]; i >= 0; i = b->next[i]) {
-                if (overlap > 0.0) {
-                    double t = outlineDistance(h, i, x, y) / overlap + 0.5;
-                    t = t > 1.0 ? 1.0 : t;
-                    if (t > 0.0) keep(i, t * t * (3.0 - 2.0 * t), index, largest);
-                }
-                double dx = x - h->cx[i], dy = y - h->cy[i], d = dx * dx + dy * dy;
-                if (closest < 0 || d < closest_distance ||
-                    (d == closest_distance && i < closest)) {
-                    closest = i;
-                    closest_distance = d;
-                }
-            }
-    if (index[0] >= 0) return;
-    double reach = b->size * b->size;
-    if (closest < 0 || closest_distance > reach) /* far from every cell: ask them all */
-        for (int32_t i = 0; i < n; i++) {
-            double dx = x - h->cx[i], dy = y - h->cy[i], d = dx * dx + dy * dy;
-            if (closest < 0 || d < closest_distance) {
-                closest = i;
-                closest_distance = d;
-            }
+/* What is known of a point while its surroundings are searched. */
+typedef struct {
+    double x, y, overlap;
+    int32_t *index;
+    double *largest;
+    int32_t closest; /* cell with the nearest centre so far, or -1 */
+    double squared;  /* its distance squared */
+} Point;
+
+static void lookAt(Point *p, const Hexagons *h, int32_t i, int near) {
+    double dx = p->x - h->cx[i], dy = p->y - h->cy[i], d = dx * dx + dy * dy;
+    if (p->closest < 0 || d < p->squared || (d == p->squared && i < p->closest)) {
+        p->closest = i;
+        p->squared = d;
+    }
+    if (!near || !(p->overlap > 0.0)) return;
+    double t = outlineDistance(h, i, p->x, p->y) / p->overlap + 0.5;
+    t = t > 1.0 ? 1.0 : t;
+    if (t > 0.0) keep(i, t * t * (3.0 - 2.0 * t), p->index, p->largest);
+}
+
+/* Search buckets in growing squares around the point's own. The first two hold every hexagon that
+ * reaches it; only for a point that none does, the search goes on until no centre can be nearer. */
+static void pointWeights(Point *p, const Hexagons *h, const Buckets *b) {
+    int64_t row = bucketOf(p->y, b->top, b->size, b->rows);
+    int64_t column = bucketOf(p->x, b->left, b->size, b->columns);
+    double aside = fmax(0.0, fmax(b->left - p->x, p->x - b->right));
+    double above = fmax(0.0, fmax(b->top - p->y, p->y - b->bottom));
+    double outside = aside * aside + above * above; /* of the centres' bounding box, squared */
+    for (int64_t ring = 0; ring <= 1 || ring < b->rows || ring < b->columns; ring++) {
+        for (int64_t r = row > ring ? row - ring : 0; r <= row + ring && r < b->rows; r++) {
+            int64_t step = r == row - ring || r == row + ring || ring == 0 ? 1 : 2 * ring;
+            for (int64_t q = column - ring; q <= column + ring; q += step)
+                for (int32_t i = q < 0 || q >= b->columns ? -1 : b->first[r * b->columns + q]; i >= 0;
+                     i = b->next[i])
+                    lookAt(p, h, i, ring <= 1);
         }
-    index[0] = closest;
-    largest[0] = 1.0;
+        double certain = (double)ring * b->size;
+        if (ring >= 1 && (p->index[0] >= 0 || (p->closest >= 0 && p->squared - outside <
+                                                                      certain * certain)))
+            break;
+    }
+    if (p->index[0] >= 0) return;
+    p->index[0] = p->closest;
+    p->largest[0] = 1.0;
 }
 
 int64_t bridge_hex_weights(int64_t columns, int64_t rows, double x0, double y0, double step,
@@ -460,8 +471,9 @@ int64_t bridge_hex_weights(int64_t columns, int64_t rows, double x0, double y0, 
         for (int64_t i = 0; i < columns; i++, index += 4, weight += 4) {
             double largest[4] = {0.0, 0.0, 0.0, 0.0};
             index[0] = index[1] = index[2] = index[3] = -1;
-            pointWeights(&h, &b, (int32_t)n_cells, overlap, x0 + ((double)i + 0.5) * step,
-                         y0 + ((double)j + 0.5) * step, index, largest);
+            Point p = {x0 + ((double)i + 0.5) * step, y0 + ((double)j + 0.5) * step, overlap,
+                       index, largest, -1, 0.0};
+            pointWeights(&p, &h, &b);
             double sum = largest[0] + largest[1] + largest[2] + largest[3];
             for (int s = 0; s < 4; s++) weight[s] = (float)(largest[s] / sum);
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -197,6 +198,19 @@ def int_to_str(cell: int) -> str:
 # ---- arrays (numpy) ----
 
 
+def _ids(cells: Iterable[int]) -> Any:
+    """uint64 [n], not cut to 64 bits: what does not fit becomes 0. Refuses floats, which have
+    lost digits of an id already."""
+    import numpy as np
+
+    ids = cells if isinstance(cells, np.ndarray) else list(cells)
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "ui":
+        flat = ids.reshape(-1)
+        return np.where(flat < 0, 0, flat).astype(np.uint64) if flat.dtype.kind == "i" else flat
+    known = map(operator.index, np.ravel(ids).tolist() if isinstance(ids, np.ndarray) else ids)
+    return np.array([h if 0 <= h < 1 << 64 else 0 for h in known], np.uint64)
+
+
 def latlngs_to_cells(lat: Sequence[float], lng: Sequence[float], res: int) -> Any:
     """Cells of points in degrees: uint64 [n]; 0 where a coordinate is not finite."""
     import numpy as np
@@ -210,7 +224,7 @@ def cells_to_latlngs(cells: Iterable[int]) -> tuple[Any, Any]:
     """Latitudes and longitudes of centres in degrees, [n] each; NaN for what is no cell."""
     import numpy as np
 
-    lat, lng = _use().cells_to_latlngs(cells)
+    lat, lng = _use().cells_to_latlngs(_ids(cells))
     return np.degrees(lat), np.degrees(lng)
 
 
@@ -218,23 +232,23 @@ def cells_to_boundaries(cells: Iterable[int]) -> tuple[Any, Any]:
     """Corners in degrees [n, 10, 2] (unused NaN) and their number [n] (-1: no cell)."""
     import numpy as np
 
-    points, counts = _use().cells_to_boundaries(cells)
+    points, counts = _use().cells_to_boundaries(_ids(cells))
     return np.degrees(points), counts
 
 
 def cells_to_parents(cells: Iterable[int], res: int) -> Any:
     """Ancestors at `res`: uint64 [n]; 0 where there is none."""
-    return _use().cells_to_parents(cells, res)
+    return _use().cells_to_parents(_ids(cells), res)
 
 
 def are_valid_cells(cells: Iterable[int]) -> Any:
     """Whether each number is a cell: bool [n]."""
-    return _use().are_valid_cells(cells)
+    return _use().are_valid_cells(_ids(cells))
 
 
 def get_resolutions(cells: Iterable[int]) -> Any:
     """Resolution of each cell: int32 [n]; -1 for what is no cell."""
-    return _use().get_resolutions(cells)
+    return _use().get_resolutions(_ids(cells))
 
 
 def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
@@ -242,7 +256,7 @@ def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
 
     Disk i is cells[offsets[i]:offsets[i + 1]], nearest first; empty for what is no cell.
     """
-    return _use().grid_disks(cells, k)
+    return _use().grid_disks(_ids(cells), k)
 
 
 def planes_to_latlngs(face: int, u: Sequence[float], v: Sequence[float]) -> tuple[Any, Any]:
@@ -264,7 +278,7 @@ def latlngs_to_planes(face: int, lat: Sequence[float], lng: Sequence[float]) -> 
 
 def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:
     """Steps between pairs of cells: int64 [n]; -1 where there is no answer."""
-    return _use().grid_distances(a, b)
+    return _use().grid_distances(_ids(a), _ids(b))
 
 
 # ---- rasters (numpy) ----

@@ -110,8 +110,11 @@ CODES: dict[int, type[H3Error]] = {
 }  # fmt: skip
 
 
+_REASONS = {c: (cls.__doc__ or "no index operation") for c, cls in CODES.items()}
+
+
 def error(code: int, what: str) -> H3Error:
     """The exception of a code, saying what was given."""
     cls = CODES.get(code, H3FailedError)
-    reason = (cls.__doc__ or "").rstrip(".")
+    reason = _REASONS.get(code, _REASONS[1]).rstrip(".")
     return cls(f"{what}: {reason[0].lower()}{reason[1:]}")

@@ -6,7 +6,6 @@ Angles are radians. ctypes releases the GIL during calls; the library keeps no s
 from __future__ import annotations
 
 import ctypes
-import operator
 import os
 import struct
 import sys
@@ -422,22 +421,7 @@ def _array(values: Any, dtype: Any) -> Any:
 
     if not isinstance(values, np.ndarray):
         values = list(values)
-    if dtype is np.uint64:
-        values = _ids(values)
     return np.ascontiguousarray(values, dtype).reshape(-1)
-
-
-def _ids(values: Any) -> Any:
-    """Cell ids, not cut to 64 bits: what does not fit is 0. Floats have lost digits already."""
-    import numpy as np
-
-    if not isinstance(values, np.ndarray) or values.dtype == object:
-        flat = values if isinstance(values, list) else values.ravel().tolist()
-        known = [operator.index(v) for v in flat]
-        return [v if 0 <= v < 1 << 64 else 0 for v in known]
-    if values.dtype.kind not in "ui":
-        raise TypeError(f"cells must be integers, not {values.dtype}")
-    return np.where(values < 0, 0, values) if values.dtype.kind == "i" else values
 
 
 def _of(array: Any, kind: Any) -> Any:

@@ -28,7 +28,7 @@ Spot = tuple[int, int, int]
 """(face, a, b): a lattice point on a face's plane at a resolution known from the context."""
 
 MAX_RES = 15
-CENTER, K, J, JK, I, IK, IJ, NONE = range(8)  # noqa: E741 - the digits' names
+CENTER, K, J, JK, I, IK, IJ, NONE = range(8)
 STEP_A = (0, -1, 0, -1, 1, 0, 1)
 STEP_B = (0, -1, 1, 0, 0, -1, 1)
 TURNED = (0, IK, JK, K, IJ, I, J, 7)
@@ -313,7 +313,8 @@ def _decode(h: int) -> Spot:
     t = _tables()
     res, base = _res_of(h), _base_of(h)
     s, turns = t.home[base], 0
-    if base in t.pentagons and (lead := _leading(h)):
+    lead = _leading(h) if base in t.pentagons else CENTER
+    if lead:
         s = t.where[base, t.pentagon_face[base, SEXTANT[lead]]]
         turns = -t.turns[s]
     face, a, b = s
@@ -321,7 +322,21 @@ def _decode(h: int) -> Spot:
         digit = _turn_digit(turns, _digit(h, r))
         a, b = _down(r, a, b)
         a, b = a + STEP_A[digit], b + STEP_B[digit]
-    return _settle((face, a, b), res)
+    s = _settle((face, a, b), res)
+    return _choose_side(s, base, res) if lead else s
+
+
+def _choose_side(s: Spot, base: int, res: int) -> Spot:
+    """On an edge between two sextants of a pentagon: the one nearer to JK, as uber/h3 does."""
+    t, even = _tables(), res + (res & 1)
+    a, b = _down(even, s[1], s[2]) if res & 1 else (s[1], s[2])
+    rank = {0: 0, 1: 1, 2: 2, 3: 4, 5: 3}  # of sextants I, IJ, J, JK, IK
+    sextants = {t.pentagon_face[base, k]: rank[k] for k in rank}
+    for e, over in enumerate((a + b, b - 2 * a, a - 2 * b)):
+        if over == t.limit[even]:
+            here, there = sextants.get(s[0], 9), sextants.get(t.across[s[0], e][0], -1)
+            return _unfold(s, e, res) if there > here else s
+    return s
 
 
 # ---- checks -----------------------------------------------------------------------------------

@@ -36,15 +36,20 @@ def main(arguments: list[str]) -> int:
         return 1
     FOLDER.mkdir(exist_ok=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}")
-    universal = ["-arch", "arm64", "-arch", "x86_64"] if sys.platform == "darwin" else []
-    command = [*compiler.split(), *FLAGS, *universal, *map(str, files), "-o", str(partial), "-lm"]
+    plain = [*compiler.split(), *FLAGS, *map(str, files), "-o", str(partial), "-lm"]
+    commands = [plain]
+    if sys.platform == "darwin":  # both architectures where the compiler can, else its own
+        commands.insert(0, [*plain, "-arch", "arm64", "-arch", "x86_64"])
     try:
-        done = subprocess.run(command, capture_output=True, text=True)
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode == 0:
+                break
     except OSError as e:
         print(f"h3video: {compiler} does not run ({e.strerror})", file=sys.stderr)
         return 1
     if done.returncode:
-        print(f"h3video: {' '.join(command)} failed:\n{done.stderr.strip()}", file=sys.stderr)
+        print(f"h3video: {' '.join(plain)} failed:\n{done.stderr.strip()}", file=sys.stderr)
         return 1
     try:
         load(partial)

@@ -30,6 +30,9 @@ def save_latents(path: Path, latents: Any, job: RenderJob, steps_done: int) -> N
         )  # fmt: skip
         with open(partial, "rb") as f:
             os.fsync(f.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        partial.chmod(0o666 & ~umask)  # safetensors makes it private
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

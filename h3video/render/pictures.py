@@ -9,14 +9,32 @@ from typing import Any
 from ..blend.weights import Grid
 
 PAPER, INK = (24, 26, 30), (235, 235, 235)
-LINE, HALO = (255, 255, 255), (0, 0, 0)
+LINE, HALO, FAINT = (255, 255, 255), (0, 0, 0), (190, 190, 190)
+
+Edge = tuple[tuple[float, float], tuple[float, float]]
+
+
+def tile_edges(grid: Grid, groups: list[tuple[int, ...]]) -> tuple[list[Edge], list[Edge]]:
+    """Edges of cells, in px: those between tiles (or at the rim), and those inside a tile."""
+    tile_of = {cell: tile for tile, cells in enumerate(groups) for cell in cells}
+    owners: dict[tuple[int, int], list[int]] = {}
+    ends: dict[tuple[int, int], Edge] = {}
+    for cell in grid.cells:
+        corners = grid.corners(cell.index)
+        for a, b in zip(corners, corners[1:] + corners[:1]):
+            middle = (round((a[0] + b[0]) * 8), round((a[1] + b[1]) * 8))
+            owners.setdefault(middle, []).append(tile_of.get(cell.index, -1 - cell.index))
+            ends[middle] = (a, b)
+    inner = [ends[m] for m, tiles in owners.items() if len(tiles) == 2 and tiles[0] == tiles[1]]
+    border = [ends[m] for m, tiles in owners.items() if len(tiles) < 2 or tiles[0] != tiles[1]]
+    return border, inner
 
 
 def draw_grid(frame: Any, grid: Grid, groups: list[tuple[int, ...]], scale: float = 1.0) -> Any:
     """The frame as a PIL image with every cell's outline and id.
 
     frame    uint8 numpy [H, W, 3]
-    groups   cells of each tile: cells of one tile are joined by a line between their centres
+    groups   cells of each tile: edges inside a tile are drawn faintly
     scale    enlarges the picture so that ids can be read
     """
     from PIL import Image, ImageDraw, ImageFont
@@ -25,14 +43,12 @@ def draw_grid(frame: Any, grid: Grid, groups: list[tuple[int, ...]], scale: floa
     size = (round(width * scale), round(height * scale))
     picture = Image.fromarray(frame).resize(size, Image.Resampling.LANCZOS)
     draw = ImageDraw.Draw(picture)
-    for cell in grid.cells:
-        outline = [(x * scale, y * scale) for x, y in grid.corners(cell.index)]
-        draw.line([*outline, outline[0]], fill=HALO, width=4)
-        draw.line([*outline, outline[0]], fill=LINE, width=2)
-    for group in groups:
-        centres = [(grid.cells[i].x * scale, grid.cells[i].y * scale) for i in group]
-        if len(centres) > 1:
-            draw.line(centres, fill=LINE, width=1)
+    border, inner = tile_edges(grid, groups)
+    for ends in inner:
+        draw.line([(x * scale, y * scale) for x, y in ends], fill=FAINT, width=1)
+    for width_px, colour in ((4, HALO), (2, LINE)):
+        for ends in border:
+            draw.line([(x * scale, y * scale) for x, y in ends], fill=colour, width=width_px)
     font = ImageFont.load_default(size=max(9, min(15, int(grid.edge * scale / 7))))
     for cell in grid.cells:
         text = f"{cell.id:x}"

@@ -35,11 +35,12 @@ def render(
         latest[:] = [done, latents]
 
     passes = job.steps * (2 if job.cfg > 1.0 else 1)
+    engine = WanEngine(source, job)
+    with meter.phase("encode"):
+        embeds = engine.encode()
+    gc.collect()
     with Progress("denoise", passes * len(plan.tiles), quiet) as bar:
-        engine = WanEngine(source, job, bar.advance)
-        with meter.phase("encode"):
-            embeds = engine.encode()
-        gc.collect()
+        engine.on_tile = bar.advance
         try:
             with meter.phase("denoise"):
                 latents = engine.denoise(embeds, on_step)

@@ -114,7 +114,8 @@ def plan_crop_tiles(
                matter of the denoiser and are taken as None here)
     shape      hex | rect | none (one crop)
 
-    When nothing fits (a small frame is mostly context) the smallest crops are taken.
+    A frame so small that crops would be mostly context is decoded whole without a budget, and in
+    the smallest crops with one.
     Raises UsageError when a value is out of range.
     """
     family.check(width, height, 1)
@@ -145,7 +146,9 @@ def plan_crop_tiles(
         elif smallest.share < 1.0:
             break  # finer cells no longer make smaller crops: overlap and halo rule
     assert smallest is not None
-    return smallest
+    if isinstance(wanted, float):
+        return smallest
+    return plan_crop_tiles(width, height, family, shape="none", span=span, rotation=rotation)
 
 
 Box = tuple[int, int, int, int]
@@ -161,7 +164,7 @@ def _area(box: Box) -> int:
 
 
 def _work(boxes: Collection[Box]) -> int:
-    """Latents that all crops decode: every crop is as wide as the widest, as tall as the tallest."""
+    """Latents that all crops decode; all are as wide as the widest, as tall as the tallest."""
     widest = max(right - left for left, _, right, _ in boxes)
     tallest = max(bottom - top for _, top, _, bottom in boxes)
     return len(boxes) * widest * tallest

@@ -51,6 +51,11 @@ def test_one_crop():
     assert (plan.crop_columns, plan.crop_rows) == (60, 36)
 
 
+def test_small_frames_are_decoded_whole_unless_a_budget_says_otherwise():
+    assert len(plan_crop_tiles(160, 96, WAN).tiles) == 1
+    assert len(plan_crop_tiles(160, 96, WAN, budget=0.1).tiles) > 1
+
+
 def test_bad_size_is_refused():
     with pytest.raises(UsageError, match="width 100"):
         plan_crop_tiles(100, 96, WAN)

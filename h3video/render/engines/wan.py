@@ -102,9 +102,11 @@ class WanEngine:
 
         from diffusers import WanPipeline
         from diffusers.utils import logging as diffusers_logging
+        from transformers.utils import logging as transformers_logging
 
         diffusers_logging.set_verbosity_error()
         diffusers_logging.disable_progress_bar()
+        transformers_logging.disable_progress_bar()
         gc.collect()
         absent: dict[str, Any] = dict.fromkeys(
             {"tokenizer", "text_encoder", "transformer", "transformer_2", "vae"} - set(parts)

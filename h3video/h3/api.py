@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from . import native, pure
+from . import native
+from . import pure_arrays as pure
 
 log = logging.getLogger("h3video")
 

@@ -1,0 +1,287 @@
+"""The rest of the pure backend: arrays and frame rasters, one item at a time.
+
+numpy is used only where arrays come in and go out; with pure.py this module fulfils
+the whole contract (api.CONTRACT). Angles are radians.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .errors import error
+from .pure import (
+    _encode,
+    _inside,
+    _nearest,
+    _res,
+    _res_of,
+    are_neighbor_cells,
+    cell_to_boundary,
+    cell_to_center_child,
+    cell_to_children,
+    cell_to_children_size,
+    cell_to_latlng,
+    cell_to_parent,
+    get_base_cell_number,
+    get_pentagons,
+    get_res0_cells,
+    get_resolution,
+    grid_disk,
+    grid_disk_distances,
+    grid_distance,
+    grid_ring,
+    int_to_str,
+    is_pentagon,
+    is_valid_cell,
+    latlng_to_cell,
+    latlng_to_plane,
+    plane_to_cell,
+    plane_to_latlng,
+    str_to_int,
+)
+
+__all__ = [
+    "are_neighbor_cells",
+    "are_valid_cells",
+    "cell_to_boundary",
+    "cell_to_center_child",
+    "cell_to_children",
+    "cell_to_children_size",
+    "cell_to_latlng",
+    "cell_to_parent",
+    "cells_to_boundaries",
+    "cells_to_latlngs",
+    "cells_to_parents",
+    "frame_cells",
+    "get_base_cell_number",
+    "get_pentagons",
+    "get_res0_cells",
+    "get_resolution",
+    "get_resolutions",
+    "grid_disk",
+    "grid_disk_distances",
+    "grid_disks",
+    "grid_distance",
+    "grid_distances",
+    "grid_ring",
+    "hex_weights",
+    "int_to_str",
+    "is_pentagon",
+    "is_valid_cell",
+    "latlng_to_cell",
+    "latlng_to_plane",
+    "latlngs_to_cells",
+    "latlngs_to_planes",
+    "plane_to_latlng",
+    "planes_to_latlngs",
+    "str_to_int",
+]
+
+
+# ---- arrays: here in numpy only at the edges, one item at a time in between --------------------
+
+
+def latlngs_to_cells(lat: Sequence[float], lng: Sequence[float], res: int) -> Any:
+    import numpy as np
+
+    _res(res)
+    finite = math.isfinite
+    return np.array(
+        [
+            latlng_to_cell(a, b, res) if finite(a) and finite(b) else 0
+            for a, b in zip(map(float, lat), map(float, lng))
+        ],
+        np.uint64,
+    )
+
+
+def cells_to_latlngs(cells: Iterable[int]) -> tuple[Any, Any]:
+    import numpy as np
+
+    nothing = (math.nan, math.nan)
+    points = [cell_to_latlng(h) if is_valid_cell(h) else nothing for h in map(int, cells)]
+    both = np.array(points, float).reshape(-1, 2)
+    return both[:, 0].copy(), both[:, 1].copy()
+
+
+def cells_to_boundaries(cells: Iterable[int]) -> tuple[Any, Any]:
+    import numpy as np
+
+    known = [int(h) for h in cells]
+    out = np.full((len(known), 10, 2), np.nan)
+    counts = np.full(len(known), -1, np.int32)
+    for i, h in enumerate(known):
+        if is_valid_cell(h):
+            points = cell_to_boundary(h)
+            out[i, : len(points)] = points
+            counts[i] = len(points)
+    return out, counts
+
+
+def cells_to_parents(cells: Iterable[int], res: int) -> Any:
+    import numpy as np
+
+    _res(res)
+    return np.array(
+        [
+            cell_to_parent(h, res) if is_valid_cell(h) and _res_of(h) >= res else 0
+            for h in map(int, cells)
+        ],
+        np.uint64,
+    )
+
+
+def are_valid_cells(cells: Iterable[int]) -> Any:
+    import numpy as np
+
+    return np.array([is_valid_cell(int(h)) for h in cells], bool)
+
+
+def get_resolutions(cells: Iterable[int]) -> Any:
+    import numpy as np
+
+    return np.array([_res_of(h) if is_valid_cell(h) else -1 for h in map(int, cells)], np.int32)
+
+
+def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
+    import numpy as np
+
+    if k < 0:
+        raise error(2, f"k {k}")
+    disks = [grid_disk(h, k) if is_valid_cell(h) else [] for h in map(int, cells)]
+    offsets = np.cumsum([0, *map(len, disks)], dtype=np.int64)
+    return np.array([h for disk in disks for h in disk], np.uint64), offsets
+
+
+def planes_to_latlngs(face: int, u: Sequence[float], v: Sequence[float]) -> tuple[Any, Any]:
+    return _pairs(plane_to_latlng, face, u, v)
+
+
+def latlngs_to_planes(face: int, lat: Sequence[float], lng: Sequence[float]) -> tuple[Any, Any]:
+    return _pairs(latlng_to_plane, face, lat, lng)
+
+
+def _pairs(function: Any, face: int, x: Sequence[float], y: Sequence[float]) -> tuple[Any, Any]:
+    import numpy as np
+
+    if not 0 <= face < 20:
+        raise error(2, f"face {face}")
+    _same_length(x, y)
+    out = np.full((2, len(x)), np.nan)
+    for i, (p, q) in enumerate(zip(x, y)):
+        try:
+            out[:, i] = function(face, float(p), float(q))
+        except ValueError:
+            continue  # NaN says so
+    return out[0], out[1]
+
+
+def _same_length(a: Sequence[Any], b: Sequence[Any]) -> None:
+    if len(a) != len(b):
+        raise error(2, f"sequences of {len(a)} and {len(b)} items")
+
+
+def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:
+    import numpy as np
+
+    def one(p: int, q: int) -> int:
+        try:
+            return grid_distance(p, q)
+        except ValueError:
+            return -1
+
+    return np.array([one(int(p), int(q)) for p, q in zip(a, b)], np.int64)
+
+
+# ---- rasters: the written definition -----------------------------------------------------------
+
+
+def frame_cells(
+    face: int, u0: float, v0: float, width: int, height: int, span: float, rotation: float,
+    res: int,
+) -> Any:  # fmt: skip
+    import numpy as np
+
+    _raster(width, height)
+    _res(res)
+    numbers = all(map(math.isfinite, (u0, v0, rotation)))
+    if not (0 <= face < 20 and numbers and 0.0 < span <= 4.0):
+        raise error(2, f"face {face}, frame at ({u0}, {v0}), span {span}, rotation {rotation}")
+    scale = span / max(width, height)
+    c, s = math.cos(rotation), math.sin(rotation)
+    out = np.empty(width * height, np.uint64)
+    known: dict[tuple[int, int], int] = {}  # lattice point -> cell
+    for y in range(height):
+        dv = -(y + 0.5 - height / 2.0) * scale
+        for x in range(width):
+            du = (x + 0.5 - width / 2.0) * scale
+            u, v = u0 + du * c - dv * s, v0 + du * s + dv * c
+            if not _inside(u, v):
+                out[y * width + x] = plane_to_cell(face, u, v, res)
+                continue
+            at = _nearest(u, v, res)
+            if at not in known:
+                known[at] = _encode((face, *at), res)
+            out[y * width + x] = known[at]
+    return out
+
+
+def _raster(columns: int, rows: int) -> None:
+    if not (0 < columns <= 1 << 24 and 0 < rows <= 1 << 24):
+        raise error(2, f"raster of {columns}x{rows}")
+
+
+def hex_weights(
+    columns: int, rows: int, x0: float, y0: float, step: float, cx: Sequence[float],
+    cy: Sequence[float], inradius: float, theta: float, overlap: float,
+) -> tuple[Any, Any]:  # fmt: skip
+    import numpy as np
+
+    _raster(columns, rows)
+    _same_length(cx, cy)
+    numbers = (x0, y0, step, inradius, theta, overlap)
+    good = len(cx) > 0 and all(map(math.isfinite, numbers)) and inradius > 1e-12
+    if not good or not all(abs(v) < 1e12 for v in (*cx, *cy)) or not 0 <= overlap <= 2 * inradius:
+        raise error(2, f"{len(cx)} cells, inradius {inradius}, overlap {overlap}")
+    at = np.arange(columns * rows)
+    x, y = x0 + (at % columns + 0.5) * step, y0 + (at // columns + 0.5) * step
+    index = np.full((columns * rows, 5), -1, np.int32)
+    weight = np.zeros((columns * rows, 5))
+    nearest = np.full(columns * rows, np.inf)
+    closest = np.zeros(columns * rows, np.int32)
+    for i, (a, b) in enumerate(zip(map(float, cx), map(float, cy))):
+        dx, dy = x - a, y - b
+        squared = dx * dx + dy * dy
+        closest[squared < nearest] = i
+        nearest = np.minimum(nearest, squared)
+        if overlap > 0.0:
+            t = np.minimum(outline_distance(dx, dy, inradius, theta) / overlap + 0.5, 1.0)
+            p = np.flatnonzero(t > 0.0)
+            # In the fifth place, then to where it belongs: stable, so lower cells stay first.
+            index[p, 4], weight[p, 4] = i, t[p] * t[p] * (3.0 - 2.0 * t[p])
+            order = np.argsort(-weight[p], axis=1, kind="stable")
+            index[p] = np.take_along_axis(index[p], order, axis=1)
+            weight[p] = np.take_along_axis(weight[p], order, axis=1)
+            index[p, 4], weight[p, 4] = -1, 0.0
+    bare = index[:, 0] < 0
+    index[bare, 0], weight[bare, 0] = closest[bare], 1.0
+    w = weight[:, :4]
+    total = w[:, 0] + w[:, 1] + w[:, 2] + w[:, 3]
+    return index[:, :4].copy(), (w / total[:, None]).astype(np.float32)
+
+
+def outline_distance(dx: Any, dy: Any, inradius: float, theta: float) -> Any:
+    """Euclidean distance of points to a hexagon's outline, inside positive; from its centre."""
+    import numpy as np
+
+    across, along = np.full(dx.shape, -1.0), np.zeros(dx.shape)
+    for k in range(3):
+        nx = math.cos(theta + k * 1.0471975511965976)
+        ny = math.sin(theta + k * 1.0471975511965976)
+        p = np.abs(dx * nx + dy * ny)
+        along = np.where(p > across, np.abs(dy * nx - dx * ny), along)
+        across = np.maximum(across, p)
+    out, past = across - inradius, along - inradius / 1.7320508075688772
+    return np.where((out <= 0.0) | (past <= 0.0), -out, -np.hypot(out, past))

@@ -32,11 +32,14 @@ def measure(clip: Array) -> Seen:
     frames, height, width, _ = clip.shape
     lab = to_lab(clip)
     middle = np.median(lab.reshape(-1, 3), axis=0)
+    # Two-toned grounds: the median is one of the tones, so lightness takes the middle of both.
+    middle[0] = np.percentile(lab[..., 0], (15, 85)).mean()
     chroma = np.linalg.norm((lab - middle)[..., 1:], axis=-1)
     light = np.abs(lab[..., 0] - middle[0])
     # The ground's own texture varies in lightness, little in hue: thresholds follow it.
     score = np.maximum(
-        chroma / (3.0 * np.median(chroma) + 9.0), light / (1.6 * np.percentile(light, 75) + 18.0)
+        chroma / (3.0 * np.median(chroma) + 9.0),
+        light / min(1.6 * np.percentile(light, 75) + 14.0, 30.0),
     )
     differs = score > 1.0
     blobs = [largest_blob(m) for m in differs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -119,6 +120,14 @@ def decode(vae: AutoencoderKLWan, z: Tensor) -> Tensor:
         )  # fmt: skip
     vae.clear_cache()
     return torch.cat(out, 2)
+
+
+@torch.no_grad()
+def psnr(vae: AutoencoderKLWan, clip: Any) -> float:
+    """PSNR in dB of a clip, float32 [F, H, W, 3] in 0..1, after encoding and decoding."""
+    x = torch.as_tensor(clip).permute(3, 0, 1, 2)[None] * 2 - 1
+    y = decode(vae, encode(vae, x.to(vae.dtype))).float().clamp(-1, 1)
+    return -10 * math.log10(((x - y) ** 2).mean().item() / 4)
 
 
 def fold_statistics(vae: AutoencoderKLWan, mean: Tensor, std: Tensor) -> None:

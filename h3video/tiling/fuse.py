@@ -53,8 +53,6 @@ class BlockMajor:
     def reset(self) -> None:
         """Forget a step that was interrupted."""
         self._states: list[Tensor] = []
-        self._rotary: list[Any] = []
-        self._modulation: list[Any] = []
 
     @property
     def single(self) -> bool:
@@ -79,18 +77,18 @@ class BlockMajor:
             return out
         started = perf_counter()
         self._prepare(hidden)
-        if i == 0:
-            tokens = hidden.shape[1]
-            self._rotary = [_rows(rotary, index, tokens) for index in self._index]
-            self._modulation = [_rows(modulation, index, tokens) for index in self._index]
         if self.plan.exchange == "block":
-            return self._exchange(i, call, hidden, started)
+            return self._exchange(i, call, hidden, modulation, rotary, started)
         if i == 0:
             self._states = [hidden.index_select(1, index) for index in self._index]
-        self._own(started)
-        for k, state in enumerate(self._states):
-            self._states[k] = call(state, self._modulation[k], self._rotary[k])
-            del state
+        tokens = hidden.shape[1]
+        for k, index in enumerate(self._index):
+            # Gathered for every block anew: kept for all tiles, the rotary rows of a narrow
+            # model would be larger than its hidden states.
+            rows = _rows(modulation, index, tokens), _rows(rotary, index, tokens)
+            self._own(started)
+            self._states[k] = call(self._states[k], *rows)
+            started = perf_counter()
             self._tick(len(self._states))
         if i < self.blocks - 1:
             return hidden.new_zeros(()).expand(hidden.shape)
@@ -104,18 +102,20 @@ class BlockMajor:
         self._own(started)
         return out
 
-    def _exchange(self, i: int, call: BlockCall, hidden: Tensor, started: float) -> Tensor:
+    def _exchange(
+        self, i: int, call: BlockCall, hidden: Tensor, modulation: Any, rotary: Any, started: float
+    ) -> Tensor:
         blended = self._zeros(hidden)
+        tokens = hidden.shape[1]
         for k, index in enumerate(self._index):
             state = hidden.index_select(1, index)
+            rows = _rows(modulation, index, tokens), _rows(rotary, index, tokens)
             self._own(started)
-            state = call(state, self._modulation[k], self._rotary[k])
+            state = call(state, *rows)
             started = perf_counter()
             self._add(blended, k, state)
             self._tick(len(self._index))
         out = blended.to(hidden.dtype)
-        if i == self.blocks - 1:
-            self.reset()
         self._own(started)
         return out
 

@@ -21,7 +21,7 @@ def test_unknown_words_once_in_order():
 
 def test_path_or_a_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(nano, "__file__", str(tmp_path / "__init__.py"))
-    with pytest.raises(FileNotFoundError, match="python -m h3video.nano.train"):
+    with pytest.raises(FileNotFoundError, match="train it with"):
         nano.path()
 
 

@@ -82,9 +82,7 @@ def train(folder: Path, seed: int, minutes: tuple[float, float]) -> Path:
             vae.load_state_dict(torch.load(path))
             continue
         with fast_convolutions():
-            _stage(vae, name, budget * 60, rate, make, lambda t, a=early, b=late, c=change: (
-                a if t < c else b
-            ))  # fmt: skip
+            _stage(vae, name, budget * 60, rate, make, (early, late, change))
             with torch.autocast("cpu", torch.bfloat16):
                 found = [psnr(vae, c) for c in clips.held_out]
         print(f"vae {name}: held out {np.mean(found):.1f} dB", flush=True)
@@ -94,8 +92,9 @@ def train(folder: Path, seed: int, minutes: tuple[float, float]) -> Path:
 
 def _stage(
     vae: Any, name: str, seconds: float, rate: float, make: Callable[[int], Tensor],
-    noise: Callable[[float], float],
+    noise: tuple[float, float, float],
 ) -> None:  # fmt: skip
+    early, late, change = noise  # latent noise before and after this share of the time
     kernels = [p for p in vae.parameters() if p.ndim >= 4 and p.shape[0] > 3]
     known = {id(p) for p in kernels}
     rest = [p for p in vae.parameters() if id(p) not in known]
@@ -105,7 +104,7 @@ def _stage(
     started, step = time.time(), 0
     while (done := (time.time() - started) / seconds) < 1.0:
         scale = min(1.0, (step + 1) / 80) * (0.49 * (1 + math.cos(math.pi * done)) + 0.02)
-        loss = loss_of(vae, make(step), noise(done))
+        loss = loss_of(vae, make(step), early if done < change else late)
         for o in optimisers:
             o.zero_grad(set_to_none=True)
             for group in o.param_groups:

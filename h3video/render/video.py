@@ -32,6 +32,7 @@ def write_mp4(path: Path, frames: Any, fps: int, comment: str) -> None:
             stream = out.add_stream("h264", rate=fps, options={"crf": CRF, "preset": "slow"})
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
             context = stream.codec_context
+            context.thread_count = 1  # with more, x264's bytes depend on the machine's load
             context.color_range = 1  # limited
             context.colorspace = context.color_primaries = context.color_trc = 1  # BT.709
             for i in range(count):

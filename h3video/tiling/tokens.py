@@ -193,7 +193,8 @@ def plan_token_tiles(
     overlap    px shared along every cell edge; None: 4 tokens. 0 is a hard partition.
                Narrower than 4 tokens is widened with a warning
     halo       px of context seen beyond a cell's edge; None: 3 tokens, at least overlap / 2
-    budget     see parse_budget; None: a third of the frame's tokens for "auto", else no limit
+    budget     see parse_budget; None: a third of the frame's tokens for "auto" (a frame so small
+               that nothing fits is not tiled), else no limit
     shape      hex | rect (same area) | none (one tile)
     denoiser   the transformer's sizes: needed for a budget in bytes and for times
 
@@ -241,6 +242,11 @@ def plan_token_tiles(
         elif smallest.tile_tokens < smallest.frame_tokens or len(grid.cells) > MAX_TILES // 8:
             break  # finer cells no longer make smaller tiles: overlap and halo rule
     assert smallest is not None
+    if limit is None:
+        return plan_token_tiles(
+            width, height, frames, family, overlap=overlap, halo=halo, shape="none", span=span,
+            rotation=rotation, exchange=exchange, denoiser=denoiser,
+        )  # fmt: skip
     raise UsageError(
         f"no tile of {width}x{height}x{frames} fits the budget {budget}: the smallest has "
         f"{smallest.share:.0%} of the frame's tokens (hex_res {smallest.grid.res}, overlap "

@@ -90,7 +90,7 @@ def test_shape_none_is_the_untiled_pipeline(tmp_path):
 
 def test_json_bill(tmp_path, capsys):
     out = tmp_path / "j.mp4"
-    assert main(["render", PROMPT, "-o", str(out), *SMALL, "--json"]) == 0
+    assert main(["render", PROMPT, "-o", str(out), *SMALL, "--hex-res", "3", "--json"]) == 0
     bill = json.loads(capsys.readouterr().out)
     assert [p["name"] for p in bill["phases"]] == ["encode", "denoise", "decode", "save"]
     assert all(p["seconds"] > 0 and p["host_peak_bytes"] > 0 for p in bill["phases"])
@@ -100,7 +100,7 @@ def test_json_bill(tmp_path, capsys):
 
 def test_text_bill_and_unknown_words(tmp_path, capsys):
     assert main(["render", "a banana moves left over blue waves", "-o", str(tmp_path / "x.mp4"),
-                 *SMALL]) == 0  # fmt: skip
+                 *SMALL, "--shape", "none"]) == 0  # fmt: skip
     shown = capsys.readouterr()
     assert "nano does not know 'banana'" in shown.err
     assert "peak memory" in shown.out and "tokens" in shown.out and "x.mp4" in shown.out

@@ -67,5 +67,5 @@ def test_words_have_vectors_of_their_own():
                                do_classifier_free_guidance=False, max_sequence_length=16)[0]
             for c in ("red", "green")
         )  # fmt: skip
-    assert torch.cosine_similarity(a[0, 1], b[0, 1], dim=0) < 0.6
+    assert torch.cosine_similarity(a[0, 1], b[0, 1], dim=0) < 0.85  # collapsed: 0.97
     assert (a[0, 9:] == 0).all()

@@ -212,8 +212,7 @@ def plan_token_tiles(
             raise UsageError(f"{name} {value:g} is out of range 0..4096 px")
     columns, rows = family.token_grid(width, height)
     latent_frames = family.latent_frames(frames)
-    spatial = columns * rows
-    limit = _limit(parse_budget(budget), spatial, latent_frames, exchange, denoiser)
+    limit = _limit(parse_budget(budget), denoiser)
 
     make_grid = rect_grid if shape == "rect" else hex_grid
     finest = finest_res(width, height, span, rotation)
@@ -255,10 +254,7 @@ def plan_token_tiles(
     )
 
 
-def _limit(
-    budget: float | int | None, spatial: int, latent_frames: int, exchange: str,
-    denoiser: DenoiserShape | None,
-) -> float | int | None:  # fmt: skip
+def _limit(budget: float | int | None, denoiser: DenoiserShape | None) -> float | int | None:
     if isinstance(budget, int) and denoiser is None:
         raise UsageError(
             f"a budget of {budget} bytes needs the model's shape, which is unknown here; "

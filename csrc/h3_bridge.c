@@ -481,3 +481,77 @@ int64_t bridge_hex_weights(int64_t columns, int64_t rows, double x0, double y0, 
     free(b.next);
     return made ? needed : FAIL(E_MEMORY_ALLOC);
 }
+
+/* a * b + c without overflow, or -1. */
+static int64_t reach(int64_t a, int64_t b, int64_t c) {
+    if (a < 0 || b < 0 || c < 0) return -1;
+    if (b != 0 && a > (INT64_MAX - c) / b) return -1;
+    return a * b + c;
+}
+
+/* Items that the last point of a strided block needs, or -1. */
+static int64_t extent(const int64_t counts[5], const int64_t strides[3]) {
+    int64_t n = reach(counts[3], counts[4], 0);
+    for (int k = 0; k < 3; k++) n = reach(counts[k] - 1, strides[k], n);
+    return n;
+}
+
+/* o += a * (t - o) over n items with one alpha; plain enough for the compiler's vectors. */
+static void blendRun(float *restrict o, const float *restrict t, float a, int64_t n) {
+    for (int64_t i = 0; i < n; i++) o[i] = t[i] == o[i] ? o[i] : o[i] + a * (t[i] - o[i]);
+}
+
+/* The same with an alpha an item. */
+static void blendItems(float *restrict o, const float *restrict t, const float *restrict a,
+                       int64_t n) {
+    for (int64_t i = 0; i < n; i++) o[i] = t[i] == o[i] ? o[i] : o[i] + a[i] * (t[i] - o[i]);
+}
+
+static void blendPixels(float *o, const float *t, const float *a, int64_t n, int64_t inner) {
+    if (inner == 1) {
+        blendItems(o, t, a, n);
+        return;
+    }
+    for (int64_t c = 0; c < n; c++) blendRun(o + c * inner, t + c * inner, a[c], inner);
+}
+
+int64_t bridge_blend_tile(const int64_t *counts, float *out, int64_t out_len,
+                          const int64_t *out_strides, const float *tile, int64_t tile_len,
+                          const int64_t *tile_strides, const float *alpha, int64_t alpha_len,
+                          int64_t alpha_stride) {
+    int64_t frames = counts[0], planes = counts[1], rows = counts[2], columns = counts[3];
+    int64_t inner = counts[4];
+    for (int k = 0; k < 5; k++)
+        if (counts[k] < 0) return FAIL(E_DOMAIN);
+    for (int k = 0; k < 3; k++)
+        if (out_strides[k] < 0 || tile_strides[k] < 0) return FAIL(E_DOMAIN);
+    if (alpha_stride < 0) return FAIL(E_DOMAIN);
+    if (!frames || !planes || !rows || !columns || !inner) return 0;
+    int64_t need_out = extent(counts, out_strides), need_tile = extent(counts, tile_strides);
+    int64_t need_alpha = reach(rows - 1, alpha_stride, columns);
+    if (need_out < 0 || need_tile < 0 || need_alpha < 0 || need_out > out_len ||
+        need_tile > tile_len || need_alpha > alpha_len)
+        return FAIL(E_MEMORY_BOUNDS);
+    /* A row's alphas are cut into runs once and used for every frame and plane. */
+    for (int64_t r = 0; r < rows; r++) {
+        const float *a = alpha + r * alpha_stride;
+        for (int64_t c = 0; c < columns;) {
+            int64_t end = c + 1;
+            int copy = a[c] >= 1.0f, skip = !(a[c] > 0.0f);
+            while (end < columns && (a[end] >= 1.0f) == copy && !(a[end] > 0.0f) == skip) end++;
+            for (int64_t f = 0; !skip && f < frames; f++)
+                for (int64_t p = 0; p < planes; p++) {
+                    float *o = out + f * out_strides[0] + p * out_strides[1] +
+                               r * out_strides[2] + c * inner;
+                    const float *t = tile + f * tile_strides[0] + p * tile_strides[1] +
+                                     r * tile_strides[2] + c * inner;
+                    if (copy)
+                        memcpy(o, t, (size_t)((end - c) * inner) * sizeof *o);
+                    else
+                        blendPixels(o, t, a + c, end - c, inner);
+                }
+            c = end;
+        }
+    }
+    return 0;
+}

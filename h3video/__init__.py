@@ -10,11 +10,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _LAZY = {
-    "apply_hex_tiling": "h3video.render.engines.diffusers",
-    "remove_hex_tiling": "h3video.render.engines.diffusers",
-    "hex_grid": "h3video.grid",
-    "plan_token_tiles": "h3video.tiling",
-    "plan_crop_tiles": "h3video.tiling",
+    "apply_hex_tiling": ".render.engines.diffusers",
+    "remove_hex_tiling": ".render.engines.diffusers",
+    "hex_grid": ".grid",
+    "plan_token_tiles": ".tiling",
+    "plan_crop_tiles": ".tiling",
+    "clip_layout": ".tiling",
+    "merge_clip": ".tiling.merge",
 }
 
 __all__ = ["__version__", *_LAZY]
@@ -22,5 +24,5 @@ __all__ = ["__version__", *_LAZY]
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        return getattr(import_module(_LAZY[name], __name__), name)
     raise AttributeError(f"module 'h3video' has no attribute {name!r}")

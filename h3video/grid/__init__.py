@@ -1,18 +1,26 @@
 """A frame as hexagonal H3 cells (and as rectangles, the baseline that claims are measured with)."""
 
+from .cells import GridCells, check_frame_grid, comfortable_res, frame_grid, grid_cells
 from .globe import GlobeGrid, globe_grid
 from .hexgrid import DEFAULT_SPAN, MAX_SPAN, Cell, HexGrid, finest_res, hex_grid
 from .rectgrid import RectGrid, rect_grid
+from .select import select_cells
 
 __all__ = [
     "DEFAULT_SPAN",
     "MAX_SPAN",
     "Cell",
     "GlobeGrid",
+    "GridCells",
     "HexGrid",
     "RectGrid",
+    "check_frame_grid",
+    "comfortable_res",
     "finest_res",
+    "frame_grid",
     "globe_grid",
+    "grid_cells",
     "hex_grid",
     "rect_grid",
+    "select_cells",
 ]

@@ -8,6 +8,7 @@ large enough to see. Use hex_grid for tiling; this shows why.
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,6 +19,9 @@ from .hexgrid import MAX_FRAME, Cell
 from .lattice import spacing
 
 MIN_EDGE_PX = 8.0
+
+MAX_MAP = 1 << 24
+"""Most pixels of a map: every one of them is located on the globe."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,64 @@ class GlobeGrid:
         """H3 id of every pixel: numpy uint64 [height, width]."""
         return self.ids
 
+    def cell_at(self, x: float, y: float) -> int:
+        """Index of the cell that holds the point (x, y) px of the map."""
+        if not (0 <= x <= self.width and 0 <= y <= self.height):
+            raise UsageError(
+                f"point ({x:g}, {y:g}) is outside the frame of {self.width}x{self.height} px"
+            )
+        column, row = min(int(x), self.width - 1), min(int(y), self.height - 1)
+        return self.by_id[int(self.ids[row, column])]
+
+    def rings(self, x: float | None = None, y: float | None = None) -> tuple[int, ...]:
+        """Steps from the cell at (x, y) px (default: the middle), counted along neighbours."""
+        start = self.cell_at(
+            self.width / 2.0 if x is None else x, self.height / 2.0 if y is None else y
+        )
+        steps, queue = {start: 0}, deque([start])
+        while queue:
+            i = queue.popleft()
+            for j in self.neighbours[i]:
+                if j not in steps:
+                    steps[j] = steps[i] + 1
+                    queue.append(j)
+        # A cell that is reached only through cells without a pixel counts as the farthest.
+        last = max(steps.values())
+        return tuple(steps.get(i, last) for i in range(len(self.cells)))
+
+    def corners(self, index: int) -> list[tuple[float, float]]:
+        """The corners (x, y) of a cell in px; x may leave the map at the antimeridian."""
+        outline = h3.cell_to_boundary(self.cells[index].id)
+        points = []
+        for lat, lng in outline:
+            x, y = (lng / 360.0 + 0.5) * self.width, (0.5 - lat / 180.0) * self.height
+            away = x - (points[0][0] if points else self.cells[index].x)
+            points.append((x - round(away / self.width) * self.width, y))
+        return points
+
+    def to_json(self) -> dict[str, Any]:
+        """The grid as plain data; ids as strings, since JSON numbers round 64 bits."""
+        return {
+            "width": self.width, "height": self.height, "res": self.res,
+            "projection": "equirectangular", "ids": [h3.int_to_str(c.id) for c in self.cells],
+        }  # fmt: skip
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> GlobeGrid:
+        """The grid that `to_json` wrote. Refuses data whose ids do not belong to its size."""
+        grid = globe_grid(data["width"], data["height"], data["res"])
+        if [h3.str_to_int(s) for s in data["ids"]] != [c.id for c in grid.cells]:
+            raise UsageError(
+                f"the {len(data['ids'])} cell ids do not belong to a {grid.width}x{grid.height} "
+                f"map at hex_res {grid.res}; write the grid again"
+            )
+        return grid
+
+    @staticmethod
+    def finest_res(height: int) -> int:
+        """The finest resolution that is legal on a map of this height (0 at least)."""
+        return max((r for r in range(16) if edge_px(height, r) >= MIN_EDGE_PX), default=0)
+
     def signed_distance(self, index: int, x: Any, y: Any) -> Any:
         """Distance on the sphere of points (px) to a cell's outline, inside positive, in px."""
         import numpy as np
@@ -114,7 +176,9 @@ class GlobeGrid:
             index[..., 0], weight[..., 0] = owner, 1.0
             return index, weight
         dense: dict[int, tuple[Any, Any]] = {}
-        for cell in self.cells:
+        present = {int(i) for i in np.unique(owner)} - {-1}
+        reaching = present.union(*(self.neighbours[i] for i in present))
+        for cell in (self.cells[i] for i in sorted(reaching)):
             near = np.isin(owner, [cell.index, *self.neighbours[cell.index]])
             t = np.clip(self.signed_distance(cell.index, x[near], y[near]) / overlap + 0.5, 0, 1)
             dense[cell.index] = (near, t * t * (3.0 - 2.0 * t))
@@ -151,14 +215,8 @@ def _vectors(lat: Any, lng: Any) -> Any:
     return np.stack([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)], -1)
 
 
-@lru_cache(maxsize=4)
-def globe_grid(width: int, height: int, res: int) -> GlobeGrid:
-    """The H3 cells of a frame read as a map of the globe, 360 x 180 degrees.
-
-    Raises UsageError, with the numbers, when a cell's edge comes out under 8 px.
-    """
-    import numpy as np
-
+def check_globe_grid(width: int, height: int, res: int) -> None:
+    """Raise what `globe_grid` raises, without making the grid."""
     for name, side in (("width", width), ("height", height)):
         if not 1 <= side <= MAX_FRAME:
             raise UsageError(f"{name} {side} is out of range 1..{MAX_FRAME} px")
@@ -173,6 +231,22 @@ def globe_grid(width: int, height: int, res: int) -> GlobeGrid:
             f"{edge_px(height, res):.1f} px edge, at least {MIN_EDGE_PX:g} px are needed; "
             f"{remedy}, or the face projection"
         )
+    if width * height > MAX_MAP:
+        raise UsageError(
+            f"an equirectangular map of {width}x{height} has {width * height:,} pixels, the limit "
+            f"is {MAX_MAP:,}; make it smaller, or use the face projection"
+        )
+
+
+@lru_cache(maxsize=4)
+def globe_grid(width: int, height: int, res: int) -> GlobeGrid:
+    """The H3 cells of a frame read as a map of the globe, 360 x 180 degrees.
+
+    Raises UsageError, with the numbers, when a cell's edge comes out under 8 px.
+    """
+    import numpy as np
+
+    check_globe_grid(width, height, res)
     x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
     lat, lng = _latlng(x, y, width, height)
     ids = h3.latlngs_to_cells(np.degrees(lat).ravel(), np.degrees(lng).ravel(), res)

@@ -33,6 +33,9 @@ MAX_FRAME = 16384
 MIN_EDGE = 2.0
 """Shortest cell edge in px that is worth a cell."""
 
+MAX_CELLS = 50_000
+"""Most cells of a grid; a second or two of work in Python."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -266,19 +269,10 @@ class HexGrid:
         return grid
 
 
-@lru_cache(maxsize=32)
-def hex_grid(
+def check_hex_grid(
     width: int, height: int, res: int, span: float = DEFAULT_SPAN, rotation: float = 0.0
-) -> HexGrid:
-    """The H3 cells of a frame.
-
-    width, height   the frame in px, 1..16384
-    res             H3 resolution 0..15; an edge must come out at 2 px or more
-    span            plane units that the longer side covers, at most 0.33
-    rotation        degrees by which the frame is turned in the plane
-
-    Raises UsageError with the value, the limit and a value that works.
-    """
+) -> Lattice:
+    """The lattice of a grid that can be made, without making it; raises what `hex_grid` raises."""
     for name, side in (("width", width), ("height", height)):
         if not 1 <= side <= MAX_FRAME:
             raise UsageError(f"{name} {side} is out of range 1..{MAX_FRAME} px")
@@ -295,6 +289,29 @@ def hex_grid(
             f"hex_res {res} gives cells of {lattice.edge:.2g} px edge at {width}x{height}; "
             f"at least {MIN_EDGE:g} px are needed: use hex_res {finest} or less"
         )
+    if _about(lattice, width, height) > MAX_CELLS:
+        finest = finest_res(width, height, span, rotation)
+        raise UsageError(
+            f"hex_res {res} gives about {_about(lattice, width, height):,.0f} cells at "
+            f"{width}x{height}, the limit is {MAX_CELLS:,}: use hex_res {finest} or less"
+        )
+    return lattice
+
+
+@lru_cache(maxsize=32)
+def hex_grid(
+    width: int, height: int, res: int, span: float = DEFAULT_SPAN, rotation: float = 0.0
+) -> HexGrid:
+    """The H3 cells of a frame.
+
+    width, height   the frame in px, 1..16384
+    res             H3 resolution 0..15; an edge must come out at 2 px or more
+    span            plane units that the longer side covers, at most 0.33
+    rotation        degrees by which the frame is turned in the plane
+
+    Raises UsageError with the value, the limit and a value that works.
+    """
+    lattice = check_hex_grid(width, height, res, span, rotation)
     found = []
     for q, r in lattice.cells_near(width, height):
         pixels = sum(last - first + 1 for _, first, last in lattice.pixel_rows(q, r, width, height))
@@ -312,12 +329,18 @@ def hex_grid(
 
 
 def finest_res(width: int, height: int, span: float, rotation: float = 0.0) -> int:
-    """The finest resolution whose cells have an edge of at least MIN_EDGE px on this frame."""
+    """The finest resolution with edges of MIN_EDGE px or more, and MAX_CELLS cells at most."""
+    lattices = [Lattice.over_frame(width, height, r, span, rotation) for r in range(16)]
     fits = [
-        r for r in range(16)
-        if Lattice.over_frame(width, height, r, span, rotation).edge >= MIN_EDGE
+        r for r, lattice in enumerate(lattices)
+        if lattice.edge >= MIN_EDGE and _about(lattice, width, height) <= MAX_CELLS
     ]  # fmt: skip
     return max(fits, default=0)
+
+
+def _about(lattice: Lattice, width: int, height: int) -> float:
+    """About how many cells a frame has."""
+    return width * height / (lattice.pitch**2 * math.sqrt(3.0) / 2.0)
 
 
 def unproject(

@@ -9,6 +9,7 @@ from .api import (
     are_neighbor_cells,
     are_valid_cells,
     backend,
+    blend_tile,
     cell_to_boundary,
     cell_to_center_child,
     cell_to_children,
@@ -45,7 +46,8 @@ from .api import (
 )
 
 __all__ = [
-    "CONTRACT", "are_neighbor_cells", "are_valid_cells", "backend", "cell_to_boundary",
+    "CONTRACT", "are_neighbor_cells", "are_valid_cells", "backend", "blend_tile",
+    "cell_to_boundary",
     "cell_to_center_child", "cell_to_children", "cell_to_children_size", "cell_to_latlng",
     "cell_to_parent", "cells_to_boundaries", "cells_to_latlngs", "cells_to_parents",
     "frame_cells", "get_base_cell_number", "get_pentagons", "get_res0_cells", "get_resolution",

@@ -28,7 +28,7 @@ CONTRACT = (
     "int_to_str", "plane_to_latlng", "latlng_to_plane", "latlngs_to_cells", "cells_to_latlngs",
     "cells_to_boundaries", "cells_to_parents", "are_valid_cells", "get_resolutions",
     "grid_disks", "grid_distances", "planes_to_latlngs", "latlngs_to_planes", "frame_cells",
-    "hex_weights",
+    "hex_weights", "blend_tile",
 )  # fmt: skip
 """What each backend must provide, in radians."""
 
@@ -310,3 +310,29 @@ def hex_weights(
     nearest centre. Needs 0 <= overlap <= 2 inradius, else H3DomainError.
     """
     return _use().hex_weights(columns, rows, x0, y0, step, cx, cy, inradius, theta, overlap)
+
+
+def blend_tile(out: Any, tile: Any, alpha: Any) -> None:
+    """One tile into a running weighted mean, in place: out += alpha (tile - out).
+
+    out, tile   float32 [frames, planes, rows, columns, inner], views are welcome as long as the
+                last two axes are contiguous and no stride is negative
+    alpha       float32 [rows, columns], contiguous: 0 reads nothing, 1 copies
+
+    Numbers that are equal in both stay as they are, bit for bit.
+    """
+    shape = tuple(out.shape)
+    if len(shape) != 5 or tuple(tile.shape) != shape or tuple(alpha.shape) != shape[2:4]:
+        raise ValueError(
+            f"out {shape} and tile {tuple(tile.shape)} must be alike and have 5 axes, "
+            f"alpha {tuple(alpha.shape)} the rows and columns"
+        )
+    for name, array in (("out", out), ("tile", tile), ("alpha", alpha)):
+        if array.dtype != "float32":
+            raise ValueError(f"{name} is {array.dtype}, it must be float32")
+        packed = (4 * shape[4], 4) if array.ndim == 5 else (4,)
+        inner = zip(array.shape[-len(packed) :], array.strides[-len(packed) :], packed)
+        if array.size and (min(array.strides) < 0 or any(n > 1 and s != p for n, s, p in inner)):
+            raise ValueError(f"{name} has strides {array.strides}; its rows must be contiguous")
+    if out.size:
+        _use().blend_tile(out, tile, alpha)

@@ -17,7 +17,7 @@ from typing import Any
 from .constants import MOST_CELLS
 from .errors import error
 
-ABI = 1
+ABI = 2
 FOLDER = Path(__file__).with_name("_native")
 
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
@@ -65,6 +65,9 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "bridge_hex_weights": (
         _I64,
         [_I64, _I64, _F64, _F64, _F64, _I64, _PF64, _PF64, _F64, _F64, _F64, _PI32, _PF32, _I64],
+    ),
+    "bridge_blend_tile": (
+        _I64, [_PI64, _PF32, _I64, _PI64, _PF32, _I64, _PI64, _PF32, _I64, _I64],
     ),
 }  # fmt: skip
 
@@ -392,6 +395,23 @@ class Native:
                 index = np.empty((needed // 4, 4), np.int32)
                 weight = np.empty((needed // 4, 4), np.float32)
         return index, weight
+
+    def blend_tile(self, out: Any, tile: Any, alpha: Any) -> None:
+        counts = (_I64 * 5)(*out.shape)
+        out_strides = (_I64 * 3)(*(s // 4 for s in out.strides[:3]))
+        tile_strides = (_I64 * 3)(*(s // 4 for s in tile.strides[:3]))
+        _check(
+            self._lib.bridge_blend_tile(
+                counts, _of(out, _PF32), _extent(out), out_strides, _of(tile, _PF32),
+                _extent(tile), tile_strides, _of(alpha, _PF32), alpha.size, alpha.strides[0] // 4,
+            ),
+            out.shape, tile.shape,
+        )  # fmt: skip
+
+
+def _extent(array: Any) -> int:
+    """Items from a view's first to its last one, which is what the library may touch."""
+    return 1 + sum((n - 1) * (s // 4) for n, s in zip(array.shape, array.strides)) * (array.size > 0)
 
 
 def _check(result: int, *given: Any) -> int:

@@ -245,31 +245,68 @@ def hex_weights(
     good = len(cx) > 0 and all(map(math.isfinite, numbers)) and inradius > 1e-12
     if not good or not all(abs(v) < 1e12 for v in (*cx, *cy)) or not 0 <= overlap <= 2 * inradius:
         raise error(2, f"{len(cx)} cells, inradius {inradius}, overlap {overlap}")
-    at = np.arange(columns * rows)
-    x, y = x0 + (at % columns + 0.5) * step, y0 + (at // columns + 0.5) * step
-    index = np.full((columns * rows, 5), -1, np.int32)
-    weight = np.zeros((columns * rows, 5))
-    nearest = np.full(columns * rows, np.inf)
-    closest = np.zeros(columns * rows, np.int32)
-    for i, (a, b) in enumerate(zip(map(float, cx), map(float, cy))):
-        dx, dy = x - a, y - b
+    across, down = x0 + (np.arange(columns) + 0.5) * step, y0 + (np.arange(rows) + 0.5) * step
+    index = np.full((rows, columns, 5), -1, np.int32)
+    weight = np.zeros((rows, columns, 5))
+    nearest = np.full((rows, columns), np.inf)
+    closest = np.full((rows, columns), -1, np.int32)
+    corner = inradius * 2.0 / math.sqrt(3.0)
+    reach = (corner + overlap / 2.0) * (1.0 + 1e-9)
+    centres = list(zip(map(float, cx), map(float, cy)))
+    for i, (a, b) in enumerate(centres):
+        # Only the box that the hexagon can reach: cells are many and small.
+        left, right = _between(across, a - reach, a + reach)
+        top, bottom = _between(down, b - reach, b + reach)
+        if left >= right or top >= bottom:
+            continue
+        box = (slice(top, bottom), slice(left, right))
+        dx, dy = np.broadcast_arrays(across[left:right] - a, down[top:bottom, None] - b)
         squared = dx * dx + dy * dy
-        closest[squared < nearest] = i
-        nearest = np.minimum(nearest, squared)
+        nearer = squared < nearest[box]
+        closest[box][nearer] = i
+        nearest[box][nearer] = squared[nearer]
         if overlap > 0.0:
             t = np.minimum(outline_distance(dx, dy, inradius, theta) / overlap + 0.5, 1.0)
-            p = np.flatnonzero(t > 0.0)
+            p = t > 0.0
             # In the fifth place, then to where it belongs: stable, so lower cells stay first.
-            index[p, 4], weight[p, 4] = i, t[p] * t[p] * (3.0 - 2.0 * t[p])
-            order = np.argsort(-weight[p], axis=1, kind="stable")
-            index[p] = np.take_along_axis(index[p], order, axis=1)
-            weight[p] = np.take_along_axis(weight[p], order, axis=1)
-            index[p, 4], weight[p, 4] = -1, 0.0
-    bare = index[:, 0] < 0
-    index[bare, 0], weight[bare, 0] = closest[bare], 1.0
-    w = weight[:, :4]
+            found, share = index[box][p], weight[box][p]
+            found[:, 4], share[:, 4] = i, t[p] * t[p] * (3.0 - 2.0 * t[p])
+            order = np.argsort(-share, axis=1, kind="stable")
+            found = np.take_along_axis(found, order, axis=1)
+            share = np.take_along_axis(share, order, axis=1)
+            found[:, 4], share[:, 4] = -1, 0.0
+            index[box][p], weight[box][p] = found, share
+    # A point farther than a corner from every centre in its box is in no hexagon: ask all centres.
+    lost = np.argwhere((index[..., 0] < 0) & ~(nearest <= corner * corner))
+    for row, column in lost:
+        distances = [(across[column] - a) ** 2 + (down[row] - b) ** 2 for a, b in centres]
+        closest[row, column] = min(range(len(centres)), key=distances.__getitem__)
+    bare = index[..., 0] < 0
+    index[..., 0][bare], weight[..., 0][bare] = closest[bare], 1.0
+    w = weight[..., :4].reshape(-1, 4)
     total = w[:, 0] + w[:, 1] + w[:, 2] + w[:, 3]
-    return index[:, :4].copy(), (w / total[:, None]).astype(np.float32)
+    return index[..., :4].reshape(-1, 4).copy(), (w / total[:, None]).astype(np.float32)
+
+
+def _between(points: Any, low: float, high: float) -> tuple[int, int]:
+    """Positions of the points in [low, high] of evenly spaced ones, ascending or descending."""
+    import numpy as np
+
+    if len(points) > 1 and points[1] < points[0]:
+        first = np.searchsorted(-points, -high, side="left")
+        return int(first), int(np.searchsorted(-points, -low, side="right"))
+    first = np.searchsorted(points, low, side="left")
+    return int(first), int(np.searchsorted(points, high, side="right"))
+
+
+def blend_tile(out: Any, tile: Any, alpha: Any) -> None:
+    import numpy as np
+
+    a = alpha[:, :, None]
+    for o, t in zip(out, tile):  # frame by frame: no second copy of a tile
+        with np.errstate(invalid="ignore", over="ignore"):
+            mixed = np.where(t == o, o, o + a * (t - o))
+        np.copyto(o, np.where(a >= 1.0, t, mixed), where=a > 0.0)
 
 
 def outline_distance(dx: Any, dy: Any, inradius: float, theta: float) -> Any:

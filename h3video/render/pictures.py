@@ -31,7 +31,7 @@ def tile_edges(grid: Grid, groups: list[tuple[int, ...]]) -> tuple[list[Edge], l
 
 
 def draw_grid(frame: Any, grid: Grid, groups: list[tuple[int, ...]], scale: float = 1.0) -> Any:
-    """The frame as a PIL image with every cell's outline and id.
+    """The frame as a PIL image with every cell's outline and id (or number, or nothing, as fits).
 
     frame    uint8 numpy [H, W, 3]
     groups   cells of each tile: edges inside a tile are drawn faintly
@@ -50,8 +50,13 @@ def draw_grid(frame: Any, grid: Grid, groups: list[tuple[int, ...]], scale: floa
         for ends in border:
             draw.line([(x * scale, y * scale) for x, y in ends], fill=colour, width=width_px)
     font = ImageFont.load_default(size=max(9, min(15, int(grid.edge * scale / 7))))
+    wide_enough = 2.2 * grid.inradius * scale
     for cell in grid.cells:
         text = f"{cell.id:x}"
+        if draw.textlength(text, font=font) > wide_enough:
+            text = str(cell.index)  # too small for an id: its number in the grid
+        if draw.textlength(text, font=font) > wide_enough:
+            continue
         box = draw.textbbox((0, 0), text, font=font)
         wide, tall = box[2] - box[0], box[3] - box[1]
         # Cells at the border have their centre outside: keep the text inside the picture.

@@ -28,6 +28,9 @@ DEFAULT_SHARE = 0.5
 """Largest crop without a budget: on small frames context is most of a crop, and smaller ones
 would decode the frame many times over."""
 
+SLIVER = 1.15
+"""A joined box without a share may be this much larger than the largest of a single cell."""
+
 MAX_CROPS = 256
 
 
@@ -173,8 +176,36 @@ def _work(boxes: Collection[Box]) -> int:
 def _crops(
     grid: Grid, unit: int, columns: int, rows: int, overlap: float, share: float
 ) -> CropPlan:
-    """Crops of a grid: neighbours joined while the crop's area times their number falls."""
+    """Crops of a grid for a decoder whose latents are `unit` px."""
     margin = overlap / 2.0 + HALO_LATENTS * unit
+    boxes = crop_boxes(grid, unit, columns, rows, margin, share)
+    tiles = tuple(
+        CropTile(group, tuple(grid.cells[i].id for i in group), x, y)
+        for group, x, y in boxes.places
+    )
+    return CropPlan(
+        grid, grid.width, grid.height, unit, columns, rows, boxes.columns, boxes.rows,
+        overlap, tiles,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CropBoxes:
+    """Boxes of one size, columns x rows units, each around a group of cells: (group, left, top)."""
+
+    columns: int
+    rows: int
+    places: tuple[tuple[tuple[int, ...], int, int], ...]
+
+
+def crop_boxes(
+    grid: Grid, unit: float, columns: int, rows: int, margin: float, share: float | None
+) -> CropBoxes:
+    """Boxes around cells and `margin` px more, on a raster of columns x rows units of `unit` px.
+
+    Neighbours are joined while a box's area times their number falls and the box takes at most
+    `share` of the raster; with None only slivers at the frame's edge are joined.
+    """
     boxes = []
     for cell in grid.cells:
         left, top, right, bottom = grid.bounds(cell.index)
@@ -186,18 +217,14 @@ def _crops(
                 min(rows, math.ceil((bottom + margin) / unit)),
             )
         )
-    groups = group_cells(
-        boxes, grid.neighbours, int(share * columns * rows), _around, _area, _work
-    )
+    limit = int(SLIVER * max(map(_area, boxes)) if share is None else share * columns * rows)
+    groups = group_cells(boxes, grid.neighbours, limit, _around, _area, _work)
     spans = [reduce(_around, (boxes[i] for i in group)) for group in groups]
-    crop_columns = max(right - left for left, _, right, _ in spans)
-    crop_rows = max(bottom - top for _, top, _, bottom in spans)
-    tiles = []
+    wide = max(right - left for left, _, right, _ in spans)
+    tall = max(bottom - top for _, top, _, bottom in spans)
+    places = []
     for group, (left, top, right, bottom) in zip(groups, spans):
-        x = min(max(0, (left + right - crop_columns) // 2), columns - crop_columns)
-        y = min(max(0, (top + bottom - crop_rows) // 2), rows - crop_rows)
-        tiles.append(CropTile(group, tuple(grid.cells[i].id for i in group), x, y))
-    return CropPlan(
-        grid, grid.width, grid.height, unit, columns, rows, crop_columns, crop_rows,
-        overlap, tuple(tiles),
-    )  # fmt: skip
+        x = min(max(0, (left + right - wide) // 2), columns - wide)
+        y = min(max(0, (top + bottom - tall) // 2), rows - tall)
+        places.append((group, x, y))
+    return CropBoxes(wide, tall, tuple(places))

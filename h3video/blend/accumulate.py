@@ -1,0 +1,61 @@
+"""A running weighted mean of tiles that changes nothing where they agree.
+
+Adding weighted tiles and dividing rounds: two equal tiles come out a bit off. Here each tile
+moves the result towards itself by its share of the weight so far, which leaves equal numbers
+as they are, bit for bit, in any order, and holds nothing but the result.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def share_of_weight(weight: Tensor, before: Tensor) -> Tensor:
+    """How far a tile of this weight moves a mean whose tiles weigh `before`: 0..1, 1 if first."""
+    return torch.where(weight > 0, weight / (before + weight), torch.zeros_like(weight))
+
+
+def blend_into(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
+    """out += alpha (tile - out), in place; see h3.blend_tile for what is exact.
+
+    out, tile   float32 [frames, planes, rows, columns, inner], views
+    alpha       float32 [rows, columns]
+    Runs in the native library for CPU tensors, in torch elsewhere.
+    """
+    if out.device.type == "cpu" and tile.device.type == "cpu":
+        _blend_native(out, tile, alpha.contiguous())
+    else:
+        _blend_torch(out, tile.to(out.device), alpha.to(out.device))
+
+
+def _blend_torch(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
+    alpha = alpha[:, :, None]
+    for o, t in zip(out, tile):  # frame by frame: no second copy of a tile
+        mixed = torch.where(t == o, o, o + alpha * (t - o))
+        mixed = torch.where(alpha >= 1, t, mixed)
+        o.copy_(torch.where(alpha > 0, mixed, o))
+
+
+def _blend_native(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from .. import h3
+
+    if tile.stride(-1) != 1 or tile.stride(-2) != tile.shape[-1]:
+        tile = tile.contiguous()
+    o, t, a = out.numpy(), tile.numpy(), alpha.numpy()
+    rows = o.shape[2]
+    # The call releases the GIL; bands of rows touch different memory. Small tiles are not worth it.
+    bands = min(torch.get_num_threads(), 8, rows) if o.size > 1 << 18 else 1
+    cuts = [rows * i // bands for i in range(bands + 1)]
+    if bands == 1:
+        h3.blend_tile(o, t, a)
+        return
+    with ThreadPoolExecutor(bands) as pool:
+        jobs = [
+            pool.submit(h3.blend_tile, o[:, :, i:j], t[:, :, i:j], a[i:j])
+            for i, j in zip(cuts, cuts[1:])
+        ]
+        for job in jobs:
+            job.result()

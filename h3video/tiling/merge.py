@@ -1,0 +1,264 @@
+"""Cut a clip along a layout, and merge tiles back with hexagonal weights.
+
+Tensors are seen as [frames, planes, rows, columns, inner], whatever the caller calls them:
+an image batch [F, H, W, C] is (F, 1, H, W, C), latents [B, C, T, h, w] are (T, B x C, h, w, 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..blend.accumulate import blend_into, share_of_weight
+from ..errors import UsageError
+from .clip import ClipLayout, ClipTile, chunk_weights
+from .match import ColourMatch, match_tiles
+
+Interrupt = Callable[[], None]
+
+
+def as_block(clip: Tensor) -> Tensor:
+    """A view [frames, planes, rows, columns, inner] of an image batch or of latents."""
+    if clip.ndim == 4:  # [F, H, W, C]
+        return clip[:, None]
+    if clip.ndim == 5:  # [B, C, T, h, w]
+        return clip.flatten(0, 1).transpose(0, 1)[..., None]
+    raise UsageError(
+        f"a clip has 4 axes (images) or 5 (video latents), not {clip.ndim}: {tuple(clip.shape)}"
+    )
+
+
+def cut_tile(clip: Tensor, tile: ClipTile, layout: ClipLayout) -> Tensor:
+    """The tile of a clip, as a view: image [f, h, w, C] or latents [B, C, t, h, w]."""
+    rows = slice(tile.top, tile.top + layout.crop_rows)
+    columns = slice(tile.left, tile.left + layout.crop_columns)
+    if clip.ndim == 4:
+        return clip[tile.start : tile.stop, rows, columns]
+    return clip[:, :, tile.start : tile.stop, rows, columns]
+
+
+class TileMerger:
+    """Merges tiles as they come, in any order; holds the result and weights of one frame a chunk.
+
+        merger = TileMerger(layout)
+        for index, tile in tiles: merger.add(index, tile)
+        clip = merger.finish()
+
+    Tiles may be larger or smaller than they were cut, all by the same factor. Untouched tiles give
+    back the clip bit for bit. `colours` corrects each tile first (see match.py).
+    """
+
+    def __init__(self, layout: ClipLayout, colours: ColourMatch | None = None) -> None:
+        self.layout = layout
+        self.colours = colours
+        self.done: set[int] = set()
+        self._out: Tensor | None = None
+        self._seen: Tensor | None = None
+        self._time = torch.from_numpy(chunk_weights(layout.chunks, layout.fade, layout.frames))
+        self._owner: Any = None
+        self._weights: dict[int, Tensor] = {}  # of each place, for the chunks that follow
+
+    # ---- adding ----
+
+    def add(self, index: int, tile: Tensor) -> None:
+        """Add tile `index` of the layout: image [f, h, w, C] or latents [B, C, t, h, w]."""
+        if not 0 <= index < len(self.layout.tiles):
+            raise UsageError(
+                f"tile {index} is out of range 0..{len(self.layout.tiles) - 1} of this layout"
+            )
+        if index in self.done:
+            raise UsageError(f"{self.layout.tiles[index].name} came twice")
+        place = self.layout.tiles[index]
+        if self._out is None:
+            self._begin(tile, place)
+        self._check(tile, place)
+        if self.colours is not None:
+            tile = self.colours.apply(index, tile)
+        assert self._out is not None and self._seen is not None
+        block = as_block(tile.detach().to(torch.float32))
+        left, top = round(place.left * self.scale), round(place.top * self.scale)
+        block = self._on_pixels(block, place.left * self.scale - left, place.top * self.scale - top)
+        # A scaled tile may reach half a pixel beyond the frame.
+        height, width = min(block.shape[2], self.rows - top), min(block.shape[3], self.columns - left)
+        block = block[:, :, :height, :width]
+        weight = self._weight(place, left, top, width, height)
+        rows, columns = slice(top, top + height), slice(left, left + width)
+        chunk = index // self.layout.places
+        out = as_block(self._out)[:, :, rows, columns]
+        for first, last, shares in self._spans(chunk):
+            own = float(shares[chunk])
+            if own <= 0.0:
+                continue
+            before = (shares[:, None, None] * self._seen[:, rows, columns]).sum(0)
+            alpha = share_of_weight(own * weight, before)
+            blend_into(
+                out[first:last], block[first - place.start : last - place.start], alpha
+            )
+        self._seen[chunk, rows, columns] += weight
+        self.done.add(index)
+
+    def finish(self) -> Tensor:
+        """The clip. Raises UsageError when tiles are missing, naming them."""
+        missing = [t for t in self.layout.tiles if t.index not in self.done]
+        if missing or self._out is None:
+            names = ", ".join(t.name for t in missing[:4])
+            more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+            raise UsageError(
+                f"{len(missing)} of {len(self.layout.tiles)} tiles are missing: {names}{more}"
+            )
+        out, self._out = self._out, None
+        return out if out.dtype == self._dtype else out.to(self._dtype)
+
+    # ---- the first tile decides ----
+
+    def _begin(self, tile: Tensor, place: ClipTile) -> None:
+        layout = self.layout
+        block = as_block(tile)
+        height, width = block.shape[2:4]
+        scale = common_scale(layout.crop_columns, width, layout.crop_rows, height)
+        if scale is None:
+            raise UsageError(
+                f"{place.name} is {width}x{height}, cut as "
+                f"{layout.crop_columns}x{layout.crop_rows}: scaled by "
+                f"{width / layout.crop_columns:.3f} across but {height / layout.crop_rows:.3f} "
+                "down; scale both alike"
+            )
+        self.scale = scale
+        # As far as the outermost tiles reach: with an odd factor that may be a pixel from
+        # round(scale x size), and a row that no tile reaches would stay black.
+        self.columns = max(round(t.left * scale) for t in layout.tiles) + width
+        self.rows = max(round(t.top * scale) for t in layout.tiles) + height
+        self._like = tuple(block.shape)
+        self._dtype = tile.dtype
+        if tile.ndim == 4:
+            shape = (layout.frames, self.rows, self.columns, tile.shape[3])
+        else:
+            shape = (*tile.shape[:2], layout.frames, self.rows, self.columns)
+        device = tile.device
+        self._out = torch.zeros(shape, dtype=torch.float32, device=device)
+        self._seen = torch.zeros(len(layout.chunks), self.rows, self.columns)
+
+    def _check(self, tile: Tensor, place: ClipTile) -> None:
+        shape = tuple(as_block(tile).shape)
+        frames = place.stop - place.start
+        if shape[0] != frames:
+            raise UsageError(
+                f"{place.name} has {shape[0]} frames, cut as {frames}; merge before changing the "
+                "number of frames"
+            )
+        if shape[1:] != self._like[1:]:
+            raise UsageError(
+                f"{place.name} is {shape[3]}x{shape[2]} with {shape[1] * shape[4]} channels, the "
+                f"first one {self._like[3]}x{self._like[2]} with {self._like[1] * self._like[4]}; "
+                "all tiles must be scaled alike"
+            )
+
+    # ---- weights ----
+
+    def _weight(self, place: ClipTile, left: int, top: int, width: int, height: int) -> Tensor:
+        """The tile's part of every point of its rectangle: float32 [height, width], sum 1."""
+        import numpy as np
+
+        layout = self.layout
+        number = place.index % layout.places
+        if number in self._weights:
+            return self._weights[number]
+        step = layout.step / self.scale
+        if self._owner is None:
+            self._owner = np.full(len(layout.grid.cells) + 1, -1, np.int64)
+            for t in layout.tiles[: layout.places]:
+                self._owner[list(t.cells)] = t.index
+        out = np.empty((height, width), np.float32)
+        for row in range(0, height, 128):
+            count = min(128, height - row)
+            index, weight = layout.grid.sample_weights(
+                width, count, step, layout.overlap, left * step, (top + row) * step
+            )
+            out[row : row + count] = (weight * (self._owner[index] == number)).sum(-1)
+        found = torch.from_numpy(out)
+        if len(layout.chunks) > 1:
+            self._weights[number] = found
+        return found
+
+    def _spans(self, chunk: int) -> list[tuple[int, int, Tensor]]:
+        """Runs of a chunk's frames over which all chunks' shares stay the same."""
+        start, stop = self.layout.chunks[chunk]
+        spans: list[tuple[int, int, Tensor]] = []
+        for f in range(start, stop):
+            shares = self._time[:, f]
+            if spans and torch.equal(spans[-1][2], shares):
+                spans[-1] = (spans[-1][0], f + 1, shares)
+            else:
+                spans.append((f, f + 1, shares))
+        return spans
+
+    def _on_pixels(self, block: Tensor, right: float, down: float) -> Tensor:
+        """The tile moved by a part of a pixel (right, down), which only odd factors need."""
+        for axis, shift in ((3, right), (2, down)):
+            if abs(shift) < 1e-6:
+                continue
+            # Point x of the frame's raster is point x - shift of the tile: linear in between.
+            step = -1 if shift > 0 else 1
+            n = block.shape[axis]
+            order = (torch.arange(n) + step).clamp(0, n - 1).to(block.device)
+            block = torch.lerp(block, block.index_select(axis, order), abs(shift))
+        return block
+
+
+def common_scale(from_x: int, to_x: int, from_y: int, to_y: int) -> float | None:
+    """The factor by which both sides were scaled, or None when no one factor explains both.
+
+    Upscalers round sides (or cut them off), so a range of factors does; the simplest fraction in
+    it is the one that a person would have typed.
+    """
+    found = []
+    for low, high in ((Fraction(-1, 2), Fraction(1, 2)), (Fraction(0), Fraction(1))):
+        least = max((to_x + low) / from_x, (to_y + low) / from_y)
+        most = min((to_x + high) / from_x, (to_y + high) / from_y)
+        if 0 < least <= most:
+            found.append(_simplest(least, most))
+    return float(min(found, key=lambda f: f.denominator)) if found else None
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction with the smallest denominator in [low, high] (continued fractions)."""
+    whole = low.numerator // low.denominator
+    if whole == low:
+        return Fraction(whole)
+    if whole + 1 <= high:
+        return Fraction(whole + 1)
+    return whole + 1 / _simplest(1 / (high - whole), 1 / (low - whole))
+
+
+def merge_clip(
+    layout: ClipLayout, tiles: Sequence[Tensor], *, match: str = "none",
+    indices: Sequence[int] | None = None, on_tile: Interrupt | None = None,
+) -> Tensor:  # fmt: skip
+    """Merge tiles into the clip that they were cut from.
+
+    tiles     image [f, h, w, C] or latents [B, C, t, h, w] each, in the layout's order; anything
+              with len() and [] will do, so that tiles can be read from disk one at a time
+    indices   which tiles of the layout they are; None: all, in order
+    match     none | mean/std: tiles' colours are first drawn towards their neighbours'
+    on_tile   called after each tile; may raise to stop
+    """
+    if match not in ("none", "mean/std"):
+        raise UsageError(f"match {match!r} is unknown; use none or mean/std")
+    order = list(range(len(layout.tiles))) if indices is None else list(indices)
+    if len(order) < len(tiles):
+        raise UsageError(f"{len(tiles)} tiles came for the {len(order)} places of the layout")
+    colours = match_tiles(layout, tiles, order[: len(tiles)]) if match == "mean/std" else None
+    merger = TileMerger(layout, colours)
+    # Say what is missing before any work is done.
+    if len(tiles) < len(layout.tiles):
+        merger.done = set(order[: len(tiles)])
+        merger.finish()
+    for number in range(len(tiles)):
+        merger.add(order[number], tiles[number])
+        if on_tile is not None:
+            on_tile()
+    return merger.finish()

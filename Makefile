@@ -15,7 +15,7 @@ demo: $(VENV)/.demo native
 	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
 
 test: $(VENV)/.test native lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -35,8 +35,11 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[diffusers]"
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.demo
+# torchvision first and alone: as a requirement of another package it would bring its own torch.
+$(VENV)/.test: $(VENV)/.demo tests/comfy/requirements.txt
 	$(PIP) -e ".[diffusers,dev]"
+	$(PIP) --no-deps torchvision torchaudio
+	$(PIP) -r tests/comfy/requirements.txt
 	@touch $@
 
 clean:

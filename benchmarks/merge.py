@@ -56,8 +56,8 @@ def main() -> None:
     print(f"merge  {merge_s:6.2f} s  {moved / merge_s:6.2f} GB/s")
     print(f"copy   {copy_s:6.2f} s  {moved / copy_s:6.2f} GB/s")
     print(f"merge reaches {copy_s / merge_s:.0%} of a copy's rate ({a.backend}, "
-          f"{torch.get_num_threads()} threads); peak {format_bytes(peak)} = {peak / size:.2f} x the "
-          f"output of {format_bytes(size)}")  # fmt: skip
+          f"{torch.get_num_threads()} threads); peak {format_bytes(peak)} = {peak / size:.2f} x "
+          f"the output of {format_bytes(size)}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -538,7 +538,8 @@ int64_t bridge_blend_tile(const int64_t *counts, float *out, int64_t out_len,
         for (int64_t c = 0; c < columns;) {
             int64_t end = c + 1;
             int copy = a[c] >= 1.0f, skip = !(a[c] > 0.0f);
-            while (end < columns && (a[end] >= 1.0f) == copy && !(a[end] > 0.0f) == skip) end++;
+            while (end < columns && (a[end] >= 1.0f) == copy && (!(a[end] > 0.0f)) == skip)
+                end++;
             for (int64_t f = 0; !skip && f < frames; f++)
                 for (int64_t p = 0; p < planes; p++) {
                     float *o = out + f * out_strides[0] + p * out_strides[1] +

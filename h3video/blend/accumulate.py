@@ -7,6 +7,8 @@ as they are, bit for bit, in any order, and holds nothing but the result.
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor
 
@@ -55,7 +57,7 @@ def _blend_native(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
     with ThreadPoolExecutor(bands) as pool:
         jobs = [
             pool.submit(h3.blend_tile, o[:, :, i:j], t[:, :, i:j], a[i:j])
-            for i, j in zip(cuts, cuts[1:])
+            for i, j in itertools.pairwise(cuts)
         ]
         for job in jobs:
             job.result()

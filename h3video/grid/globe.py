@@ -103,7 +103,7 @@ class GlobeGrid:
     def corners(self, index: int) -> list[tuple[float, float]]:
         """The corners (x, y) of a cell in px; x may leave the map at the antimeridian."""
         outline = h3.cell_to_boundary(self.cells[index].id)
-        points = []
+        points: list[tuple[float, float]] = []
         for lat, lng in outline:
             x, y = (lng / 360.0 + 0.5) * self.width, (0.5 - lat / 180.0) * self.height
             away = x - (points[0][0] if points else self.cells[index].x)

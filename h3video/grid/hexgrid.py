@@ -256,9 +256,7 @@ class HexGrid:
     @staticmethod
     def from_json(data: dict[str, Any]) -> HexGrid:
         """The grid that `to_json` wrote. Refuses data whose ids do not belong to its geometry."""
-        grid = hex_grid(
-            data["width"], data["height"], data["res"], data["span"], data["rotation"]
-        )
+        grid = hex_grid(data["width"], data["height"], data["res"], data["span"], data["rotation"])
         ids = [h3.str_to_int(s) for s in data["ids"]]
         if ids != [c.id for c in grid.cells]:
             raise UsageError(

@@ -51,9 +51,7 @@ class Lattice:
     theta: float
 
     @classmethod
-    def over_frame(
-        cls, width: int, height: int, res: int, span: float, rotation: float
-    ) -> Lattice:
+    def over_frame(cls, width: int, height: int, res: int, span: float, rotation: float) -> Lattice:
         """The lattice of resolution `res` over a frame whose longer side is `span` plane units.
 
         rotation: degrees by which the frame is turned in the plane, counter-clockwise.
@@ -109,9 +107,7 @@ class Lattice:
                 if -self.edge <= x <= width + self.edge and -self.edge <= y <= height + self.edge:
                     yield q, r
 
-    def pixel_rows(
-        self, q: int, r: int, width: int, height: int
-    ) -> Iterator[tuple[int, int, int]]:
+    def pixel_rows(self, q: int, r: int, width: int, height: int) -> Iterator[tuple[int, int, int]]:
         """Pixels of the frame inside the cell, as (y, first x, last x) a row."""
         cx, cy = self.centre(q, r)
         normals = [

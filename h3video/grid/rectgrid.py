@@ -104,9 +104,7 @@ class RectGrid:
         weight = np.zeros((rows, columns, 4), np.float32)
         index = np.full((rows, columns, 4), -1, np.int32)
         weight[..., :slots] = np.moveaxis(np.take_along_axis(dense, order, 0), 0, -1)
-        index[..., :slots] = np.where(
-            weight[..., :slots] > 0.0, np.moveaxis(order, 0, -1), -1
-        )
+        index[..., :slots] = np.where(weight[..., :slots] > 0.0, np.moveaxis(order, 0, -1), -1)
         return index, weight
 
     def bounds(self, index: int) -> tuple[float, float, float, float]:

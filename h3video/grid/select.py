@@ -17,7 +17,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import h3
 from ..errors import UsageError
@@ -190,9 +190,7 @@ class _Parser:
             raise UsageError(
                 f"parent {text} has resolution {res}, finer than the grid's {self.grid.res}"
             )
-        return self._where(
-            lambda i: h3.cell_to_parent(self.grid.cells[i].id, res) == parent
-        )
+        return self._where(lambda i: h3.cell_to_parent(self.grid.cells[i].id, res) == parent)
 
     def _polygon(self) -> Chosen:
         points = []
@@ -203,9 +201,7 @@ class _Parser:
             points.append((x, self._number("y")))
         if len(points) < 3:
             self._fail(self._place(), f"a polygon needs 3 points, not {len(points)}")
-        return self._where(
-            lambda i: _inside(self.grid.cells[i].x, self.grid.cells[i].y, points)
-        )
+        return self._where(lambda i: _inside(self.grid.cells[i].x, self.grid.cells[i].y, points))
 
     # ---- tokens ----
 
@@ -241,7 +237,7 @@ class _Parser:
         if self.at < len(self.tokens):
             self._fail(self._place())
 
-    def _fail(self, place: int, why: str = "") -> Any:
+    def _fail(self, place: int, why: str = "") -> NoReturn:
         found = self.text[place:].split()[:1]
         where = f"at {found[0]!r} (character {place + 1})" if found else "at its end"
         why = why or ("it is empty" if not self.text.strip() else "this is not understood")

@@ -411,7 +411,9 @@ class Native:
 
 def _extent(array: Any) -> int:
     """Items from a view's first to its last one, which is what the library may touch."""
-    return 1 + sum((n - 1) * (s // 4) for n, s in zip(array.shape, array.strides)) * (array.size > 0)
+    return 1 + sum((n - 1) * (s // 4) for n, s in zip(array.shape, array.strides)) * (
+        array.size > 0
+    )
 
 
 def _check(result: int, *given: Any) -> int:

@@ -24,9 +24,7 @@ class Muon(torch.optim.Optimizer):
         self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.95,
         weight_decay: float = 0.0,
     ) -> None:  # fmt: skip
-        super().__init__(
-            parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
-        )
+        super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]

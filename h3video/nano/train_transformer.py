@@ -205,9 +205,7 @@ def train(folder: Path, seed: int, minutes: float, resume: bool) -> Path:
         fall = max(0.03, 0.5 * (1 + math.cos(math.pi * (done - 0.55) / 0.45)))
         scale = min(1.0, (trainer.step + 1) / 150) * (1.0 if done < 0.55 else fall)
         moving = MOVING_WEIGHT if done < MOVING_UNTIL else 1.0
-        loss = trainer.loss(
-            batch, captions, trainer.padded_length(done), done > PARTS_FROM, moving
-        )
+        loss = trainer.loss(batch, captions, trainer.padded_length(done), done > PARTS_FROM, moving)
         trainer.update(loss, scale)
         if trainer.step % 50 == 0:
             print(f"transformer {done:.0%} step {trainer.step} {size} loss {loss.item():.4f}",

@@ -35,7 +35,7 @@ def has_v3() -> bool:
         return hasattr(io, "ComfyNode") and ComfyExtension is not None
     except Exception as e:
         log.warning(
-            "ComfyUI-H3-Video needs ComfyUI %s or later (%s); its nodes only say so until you update",
+            "ComfyUI-H3-Video needs ComfyUI %s or later (%s); its nodes only say so until then",
             OLDEST_COMFYUI, e,
         )  # fmt: skip
         return False

@@ -21,8 +21,8 @@ class H3CellMask(io.ComfyNode):
             node_id="H3CellMask",
             display_name="H3 Cell Mask",
             category="h3-video/grid",
-            description="A mask of chosen cells, soft over the overlap: by id, ring, row, polygon or "
-            "a combination. Click cells in the drawing to toggle them.",
+            description="A mask of chosen cells, soft over the overlap: by id, ring, row, polygon "
+            "or a combination. Click cells in the drawing to toggle them.",
             inputs=[
                 Cells.Input("cells", tooltip="The grid, from H3 Grid Encode."),
                 io.String.Input(
@@ -33,8 +33,8 @@ class H3CellMask(io.ComfyNode):
                 ),
                 io.Int.Input(
                     "overlap", default=-1, min=-1, max=256,
-                    tooltip="Width in px of the mask's soft edge; -1 takes the grid's overlap, 0 is "
-                    "hard.",
+                    tooltip="Width in px of the mask's soft edge; -1 takes the grid's overlap, 0 "
+                    "is hard.",
                 ),
             ],
             outputs=[

@@ -24,8 +24,8 @@ class H3GridEncode(io.ComfyNode):
             node_id="H3GridEncode",
             display_name="H3 Grid Encode",
             category="h3-video/grid",
-            description="Lay Uber's H3 hexagons over a frame. The mask is strongest at the focus and "
-            "falls off ring by ring; it can go straight into ConditioningSetMask.",
+            description="Lay Uber's H3 hexagons over a frame. The mask is strongest at the focus "
+            "and falls off ring by ring; it can go straight into ConditioningSetMask.",
             inputs=[
                 io.Int.Input(
                     "width", default=1024, min=16, max=16384, step=8,

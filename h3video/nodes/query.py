@@ -51,10 +51,8 @@ def check(**given: Any) -> None:
         low, high = RANGES.get(name, (None, None))
         if low is not None and not low <= value <= high:
             raise UsageError(f"{name} {value:g} is out of range {low:g}..{high:g}")
-    check_frame_grid(
-        *(given.get(n, DEFAULTS[n]) for n in ("width", "height", "hex_res", "span", "rotation")),
-        given.get("projection", "face"),
-    )
+    names = ("width", "height", "hex_res", "span", "rotation", "projection")
+    check_frame_grid(**{name: given.get(name, DEFAULTS[name]) for name in names})
 
 
 def encode(

@@ -130,4 +130,3 @@ def _grid_text(key: tuple[Any, ...]) -> str:
 @lru_cache(maxsize=256)
 def _select_text(key: tuple[Any, ...], text: str) -> str:
     return json.dumps({"chosen": list(select_cells(_bounded(key), text))})
-

@@ -35,8 +35,8 @@ class H3SplitTiles(io.ComfyNode):
             display_name="H3 Split Tiles",
             category="h3-video/tiles",
             description="Cuts images or a video latent into equally large tiles, one around every "
-            "cell (small ones share), and into chunks of frames. Work on the tiles one by one, then "
-            "merge them with H3 Merge Chunks.",
+            "cell (small ones share), and into chunks of frames. Work on the tiles one by one, "
+            "then merge them with H3 Merge Chunks.",
             inputs=[
                 io.MultiType.Input(
                     "clip", [io.Image, io.Latent],
@@ -103,8 +103,8 @@ def open_clip(clip: Any) -> tuple[Any, Any, dict[str, Any]]:
         rest["h3_image_latents"] = True
     if parts[0].ndim != 5 or len(parts) > 2:
         raise UsageError(
-            f"a LATENT of {len(parts)} parts, the first of shape {tuple(parts[0].shape)}, is neither "
-            "images, nor video, nor video with audio"
+            f"a LATENT of {len(parts)} parts, the first of shape {tuple(parts[0].shape)}, is "
+            "neither images, nor video, nor video with audio"
         )
     return parts[0], parts[1] if len(parts) == 2 else None, rest
 

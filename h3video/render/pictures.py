@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..blend.weights import Grid
+from ..grid import GlobeGrid
 
 PAPER, INK = (24, 26, 30), (235, 235, 235)
 LINE, HALO, FAINT = (255, 255, 255), (0, 0, 0), (190, 190, 190)
@@ -14,7 +15,9 @@ LINE, HALO, FAINT = (255, 255, 255), (0, 0, 0), (190, 190, 190)
 Edge = tuple[tuple[float, float], tuple[float, float]]
 
 
-def tile_edges(grid: Grid, groups: list[tuple[int, ...]]) -> tuple[list[Edge], list[Edge]]:
+def tile_edges(
+    grid: Grid | GlobeGrid, groups: list[tuple[int, ...]]
+) -> tuple[list[Edge], list[Edge]]:  # fmt: skip
     """Edges of cells, in px: those between tiles (or at the rim), and those inside a tile."""
     tile_of = {cell: tile for tile, cells in enumerate(groups) for cell in cells}
     owners: dict[tuple[int, int], list[int]] = {}
@@ -30,7 +33,9 @@ def tile_edges(grid: Grid, groups: list[tuple[int, ...]]) -> tuple[list[Edge], l
     return border, inner
 
 
-def draw_grid(frame: Any, grid: Grid, groups: list[tuple[int, ...]], scale: float = 1.0) -> Any:
+def draw_grid(
+    frame: Any, grid: Grid | GlobeGrid, groups: list[tuple[int, ...]], scale: float = 1.0
+) -> Any:  # fmt: skip
     """The frame as a PIL image with every cell's outline and id (or number, or nothing, as fits).
 
     frame    uint8 numpy [H, W, 3]

@@ -26,8 +26,7 @@ def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
             f"overlap {plan.overlap:.0f} px, halo {plan.halo:.0f} px",
             f"tiles       {len(plan.tiles)} of {plan.tile_tokens} tokens "
             f"({plan.share:.0%} of the frame), exchange every {plan.exchange}",
-            f"price       {plan.price:.2f} x the frame's tokens "
-            f"({plan.tokens_run} run a pass)",
+            f"price       {plan.price:.2f} x the frame's tokens ({plan.tokens_run} run a pass)",
         ]
         if plan.expected_time is not None:
             lines.append(f"step time   x{plan.expected_time:.2f} of the untiled step, expected")

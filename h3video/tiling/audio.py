@@ -64,7 +64,9 @@ class AudioMerger:
         axis = time_axis(audio) if len(self.chunks) > 1 else audio.ndim - 1
         if len(self.chunks) == 1:
             # One weight for the whole track, whatever its axes mean.
-            self.out = torch.zeros_like(audio, dtype=torch.float32) if self.out is None else self.out
+            self.out = (
+                torch.zeros_like(audio, dtype=torch.float32) if self.out is None else self.out
+            )
             weight = torch.tensor(self.area[index])
             alpha = share_of_weight(weight, self.seen[0])
             self.seen[0] += weight

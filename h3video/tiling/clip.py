@@ -37,7 +37,9 @@ class ClipTile:
     def name(self) -> str:
         """How messages call it."""
         more = f" and {len(self.ids) - 1} more" if len(self.ids) > 1 else ""
-        return f"tile {self.index} (cell {self.ids[0]:x}{more}, frames {self.start}-{self.stop - 1})"
+        return (
+            f"tile {self.index} (cell {self.ids[0]:x}{more}, frames {self.start}-{self.stop - 1})"
+        )
 
 
 @dataclass(frozen=True)
@@ -122,13 +124,11 @@ def clip_layout(
             f"hex_res {grid.res} cuts {grid.width}x{grid.height} into {len(boxes.places)} tiles, "
             f"the limit is {MAX_CROPS}; use hex_res {grid.res - 1} or less"
         )
-    tiles = []
+    tiles: list[ClipTile] = []
     for start, stop in chunks:
         for group, left, top in boxes.places:
             ids = tuple(grid.cells[i].id for i in group)
-            tiles.append(
-                ClipTile(len(tiles), group, ids, left * align, top * align, start, stop)
-            )
+            tiles.append(ClipTile(len(tiles), group, ids, left * align, top * align, start, stop))
     return ClipLayout(
         grid, step, columns, rows, frames, boxes.columns * align, boxes.rows * align,
         cells.overlap, chunks, chunk_overlap, tuple(tiles),

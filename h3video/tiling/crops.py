@@ -130,9 +130,7 @@ def plan_crop_tiles(
         grid: Grid = hex_grid(width, height, 0, span, rotation)
         cells = tuple(c.index for c in grid.cells)
         one = CropTile(cells, tuple(c.id for c in grid.cells), 0, 0)
-        return CropPlan(
-            grid, width, height, unit, columns, rows, columns, rows, 0.0, (one,)
-        )
+        return CropPlan(grid, width, height, unit, columns, rows, columns, rows, 0.0, (one,))
     make_grid = rect_grid if shape == "rect" else hex_grid
     smallest = None
     finest = finest_res(width, height, span, rotation)

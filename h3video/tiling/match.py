@@ -55,9 +55,7 @@ class _Pair:
     spread_b: Tensor
 
 
-def match_tiles(
-    layout: ClipLayout, tiles: Sequence[Tensor], order: Sequence[int]
-) -> ColourMatch:
+def match_tiles(layout: ClipLayout, tiles: Sequence[Tensor], order: Sequence[int]) -> ColourMatch:
     """Gains and offsets of tiles[i], which is tile order[i] of the layout."""
     place = {index: number for number, index in enumerate(order)}
     pairs, means = [], {}

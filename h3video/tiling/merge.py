@@ -83,7 +83,10 @@ class TileMerger:
         left, top = round(place.left * self.scale), round(place.top * self.scale)
         block = self._on_pixels(block, place.left * self.scale - left, place.top * self.scale - top)
         # A scaled tile may reach half a pixel beyond the frame.
-        height, width = min(block.shape[2], self.rows - top), min(block.shape[3], self.columns - left)
+        height, width = (
+            min(block.shape[2], self.rows - top),
+            min(block.shape[3], self.columns - left),
+        )
         block = block[:, :, :height, :width]
         weight = self._weight(place, left, top, width, height)
         rows, columns = slice(top, top + height), slice(left, left + width)
@@ -95,9 +98,7 @@ class TileMerger:
                 continue
             before = (shares[:, None, None] * self._seen[:, rows, columns]).sum(0)
             alpha = share_of_weight(own * weight, before)
-            blend_into(
-                out[first:last], block[first - place.start : last - place.start], alpha
-            )
+            blend_into(out[first:last], block[first - place.start : last - place.start], alpha)
         self._seen[chunk, rows, columns] += weight
         self.done.add(index)
 

@@ -337,9 +337,7 @@ def _tiles(
             f"hex_res {grid.res} gives {len(grid.cells)} cells at {grid.width}x{grid.height}; "
             f"at most {MAX_TILES} can be tiles: use hex_res {grid.res - 1} or less"
         )
-    xs, ys = np.meshgrid(
-        (np.arange(columns) + 0.5) * token_px, (np.arange(rows) + 0.5) * token_px
-    )
+    xs, ys = np.meshgrid((np.arange(columns) + 0.5) * token_px, (np.arange(rows) + 0.5) * token_px)
     xs, ys = xs.ravel(), ys.ravel()
     distance = np.stack([grid.reach_distance(c.index, xs, ys) for c in grid.cells])
     # A millionth of a pixel of slack keeps a token on the border inside on every machine.

@@ -55,7 +55,7 @@ def test_encode_gives_mask_cells_picture_and_summary(node):
     assert mask.max() > 0.999 and mask.argmax() % 256 < 128
     assert cells.grid.width == 256 and cells.focus == (64.0, 40.0)
     assert preview.shape[0] == 1 and preview.shape[3] == 3 and preview.shape[2] >= 768
-    assert 0 <= preview.min() and preview.max() <= 1 and preview.std() > 0.05
+    assert preview.min() >= 0 and preview.max() <= 1 and preview.std() > 0.05
     assert summary.count("\n") == len(cells.grid.cells) + 1
     assert all(f"{c.id:x}" in summary for c in cells.grid.cells)
 
@@ -142,7 +142,7 @@ def test_tiles_may_come_as_one_batch_and_larger(node):
 def test_missing_tiles_are_named_and_indices_say_which_came(node):
     _, cells, _, _ = grid(node)
     tiles, layout, _ = run(node("H3SplitTiles"), frames(1), cells)
-    with pytest.raises(UsageError, match="1 of .* missing: tile 0 "):
+    with pytest.raises(UsageError, match=r"1 of .* missing: tile 0 "):
         run(node("H3MergeChunks"), tiles[1:], [layout], indices=[f"1-{len(tiles) - 1}"])
     back = [tiles[i] for i in reversed(range(len(tiles)))]
     order = ",".join(map(str, reversed(range(len(tiles)))))
@@ -150,7 +150,9 @@ def test_missing_tiles_are_named_and_indices_say_which_came(node):
     assert torch.equal(merged, frames(1))
 
 
-@pytest.mark.parametrize("text, says", [("0-", "no number"), ("0,99", "out of range"), ("0", "came")])
+@pytest.mark.parametrize(
+    "text, says", [("0-", "no number"), ("0,99", "out of range"), ("0", "came")]
+)
 def test_bad_indices_are_refused(node, text, says):
     _, cells, _, _ = grid(node)
     tiles, layout, _ = run(node("H3SplitTiles"), frames(1), cells)
@@ -219,7 +221,12 @@ def test_sound_is_the_mean_by_owned_area(node):
     plan = layout.layout
     pixels = [sum(plan.grid.cells[i].pixels for i in t.cells) for t in plan.tiles]
     changed = [
-        {**t, "samples": NestedTensor([t["samples"].unbind()[0], torch.full((1, 32, 2, 37), float(i))])}
+        {
+            **t,
+            "samples": NestedTensor(
+                [t["samples"].unbind()[0], torch.full((1, 32, 2, 37), float(i))]
+            ),
+        }
         for i, t in enumerate(tiles)
     ]
     merged, _ = run(node("H3MergeChunks"), changed, [layout])
@@ -258,7 +265,7 @@ def test_guard_stops_what_is_not(node, caplog):
     bad = torch.zeros(1, 16, 5, 8, 8)
     bad[0, 2] = float("nan")
     for how in ("stop", "warn", "ignore"):
-        with pytest.raises(ValueError, match="6.2% NaN.*in 1 of 16 channels: 2.*Likely causes"):
+        with pytest.raises(ValueError, match=r"6\.2% NaN.*in 1 of 16 channels: 2.*Likely causes"):
             run(node("H3FiniteGuard"), {"samples": bad}, how)
     black = torch.zeros(2, 32, 32, 3)
     with pytest.raises(ValueError, match="black"):
@@ -294,7 +301,9 @@ def test_guard_names_the_step_of_a_model(node):
     }  # fmt: skip
     assert guard.check_step(args) is args["denoised"]
     args["denoised"] = args["uncond_denoised"] = torch.full((1, 4, 3, 3), float("nan"))
-    with pytest.raises(ValueError, match=r"step 3 of 20 at sigma 0.9 \(the unconditional prediction\)"):
+    with pytest.raises(
+        ValueError, match=r"step 3 of 20 at sigma 0.9 \(the unconditional prediction\)"
+    ):
         guard.check_step(args)
 
 

@@ -31,7 +31,9 @@ def test_both_backends_are_the_definition(f, p, r, c, i, seed):
     start, tile, alpha = arrays(shape, seed)
     a = alpha[None, None, :, :, None]
     wanted = np.where(
-        a == 0, start, np.where(a == 1, tile, np.where(tile == start, start, start + a * (tile - start)))
+        a == 0,
+        start,
+        np.where(a == 1, tile, np.where(tile == start, start, start + a * (tile - start))),
     ).astype(np.float32)
     for name in backends():
         out = start.copy()
@@ -97,7 +99,10 @@ def test_empty_tiles_do_nothing():
 
 
 @pytest.mark.skipif("native" not in backends(), reason="no native library")
-@given(st.lists(st.integers(-2, 6), min_size=5, max_size=5), st.lists(st.integers(-1, 40), min_size=7, max_size=7))
+@given(
+    st.lists(st.integers(-2, 6), min_size=5, max_size=5),
+    st.lists(st.integers(-1, 40), min_size=7, max_size=7),
+)
 def test_the_library_never_writes_beyond_the_given_lengths(counts, strides):
     from h3video.h3 import native
 

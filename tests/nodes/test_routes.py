@@ -55,7 +55,10 @@ def test_chosen_cells_are_those_of_the_expression():
         ({"projection": "flat"}, "projection 'flat' is unknown"),
         ({"focus_x": "1.5"}, "focus_x 1.5 is out of range 0..1"),
         ({"overlap": "-3"}, "overlap -3 is out of range"),
-        ({"hex_res": "7", "width": "4096", "height": "4096"}, f"limit is {MAX_DRAWN}; use hex_res 5"),
+        (
+            {"hex_res": "7", "width": "4096", "height": "4096"},
+            f"limit is {MAX_DRAWN}; use hex_res 5",
+        ),
         ({"hex_res": "15"}, "too many cells to draw"),
         ({"file": "/etc/passwd"}, "parameter 'file' is unknown"),
         ({"projection": "equirectangular", "width": "8192", "height": "4096"}, "too large to draw"),
@@ -80,7 +83,8 @@ def test_bad_expressions_are_refused():
         ),
         st.one_of(
             st.text(max_size=8), st.integers(-5, 20000).map(str),
-            st.floats(allow_nan=True).map(str), st.sampled_from(["auto", "face", "equirectangular"]),
+            st.floats(allow_nan=True).map(str),
+            st.sampled_from(["auto", "face", "equirectangular"]),
         ),
         max_size=4,
     )

@@ -11,7 +11,9 @@ def picture(frames=3, height=64, width=96, seed=0):
     g = torch.Generator().manual_seed(seed)
     coarse = torch.rand(frames, 3, 9, 13, generator=g)
     smooth = torch.nn.functional.interpolate(coarse, (height, width), mode="bicubic")
-    return (smooth.permute(0, 2, 3, 1) + 0.03 * torch.randn(frames, height, width, 3, generator=g)).clamp(0, 1)
+    return (
+        smooth.permute(0, 2, 3, 1) + 0.03 * torch.randn(frames, height, width, 3, generator=g)
+    ).clamp(0, 1)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -18,7 +18,9 @@ sizes = st.integers(4, 40)
 )  # fmt: skip
 def test_layouts_hold_together(columns, rows, unit, res, overlap, halo, frames, length, shared):
     assume(shared * 2 <= length)
-    grid = hex_grid(columns * unit, rows * unit, min(res, finest_res(columns * unit, rows * unit, 0.075)))
+    grid = hex_grid(
+        columns * unit, rows * unit, min(res, finest_res(columns * unit, rows * unit, 0.075))
+    )
     cells = grid_cells(grid, overlap)
     layout = clip_layout(
         cells, columns, rows, frames, halo=halo, chunk_frames=length, chunk_overlap=shared
@@ -49,9 +51,7 @@ def test_chunks_are_as_a_person_expects():
     cells = grid_cells(hex_grid(64, 64, 2))
 
     def chunks(frames, length, shared):
-        return clip_layout(
-            cells, 64, 64, frames, chunk_frames=length, chunk_overlap=shared
-        ).chunks
+        return clip_layout(cells, 64, 64, frames, chunk_frames=length, chunk_overlap=shared).chunks
 
     assert chunks(97, 0, 0) == ((0, 97),)
     assert chunks(97, 100, 8) == ((0, 97),)

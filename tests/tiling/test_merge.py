@@ -115,7 +115,9 @@ def test_upscaled_tiles_meet_without_a_shift(factor):
             (torch.arange(rows) + 0.5) * pitch + top, (torch.arange(columns) + 0.5) * pitch + left,
             indexing="ij",
         )  # fmt: skip
-        return torch.stack([torch.sin(x / 19), torch.cos(y / 23), torch.sin((x + y) / 31)], -1)[None]
+        return torch.stack([torch.sin(x / 19), torch.cos(y / 23), torch.sin((x + y) / 31)], -1)[
+            None
+        ]
 
     wide, tall = round(layout.crop_columns * factor), round(layout.crop_rows * factor)
     pitch = layout.crop_columns / wide
@@ -155,7 +157,9 @@ def test_what_a_tile_does_not_own_is_never_read():
     for t, w in zip(layout.tiles, owned):
         mine = np.zeros(64 * 96, bool)
         mine[w.points] = True
-        mine = mine.reshape(64, 96)[t.top : t.top + layout.crop_rows, t.left : t.left + layout.crop_columns]
+        mine = mine.reshape(64, 96)[
+            t.top : t.top + layout.crop_rows, t.left : t.left + layout.crop_columns
+        ]
         tile = cut_tile(clip, t, layout).clone()
         tile[:, ~torch.from_numpy(mine)] = float("nan")
         poisoned.append(tile)
@@ -163,13 +167,14 @@ def test_what_a_tile_does_not_own_is_never_read():
 
 
 def test_missing_tiles_are_named():
-    layout = clip_layout(
-        grid_cells(hex_grid(96, 64, 3), 8.0), 96, 64, 8, halo=2.0, chunk_frames=4
-    )
+    layout = clip_layout(grid_cells(hex_grid(96, 64, 3), 8.0), 96, 64, 8, halo=2.0, chunk_frames=4)
     tiles = tiles_of(image(8, 64, 96), layout)
     last = layout.tiles[-1]
-    with pytest.raises(UsageError, match=rf"1 of {len(tiles)} tiles are missing: tile {last.index} "
-                       rf"\(cell {last.ids[0]:x}.*frames 4-7\)"):
+    with pytest.raises(
+        UsageError,
+        match=rf"1 of {len(tiles)} tiles are missing: tile {last.index} "
+        rf"\(cell {last.ids[0]:x}.*frames 4-7\)",
+    ):
         merge_clip(layout, tiles[:-1])
     keep = [i for i in range(len(tiles)) if i not in (1, 2)]
     with pytest.raises(UsageError, match=r"2 of .* missing: tile 1 .*, tile 2 "):
@@ -181,7 +186,10 @@ def test_missing_tiles_are_named():
     [
         (lambda t: t.__setitem__(1, t[1][:1]), "tile 1 .* has 1 frames, cut as 2"),
         (lambda t: t.__setitem__(1, t[1][:, :-2]), "all tiles must be scaled alike"),
-        (lambda t: t.__setitem__(0, t[0].repeat(1, 1, 2, 1)), "scaled by 2.000 across but 1.000 down"),
+        (
+            lambda t: t.__setitem__(0, t[0].repeat(1, 1, 2, 1)),
+            "scaled by 2.000 across but 1.000 down",
+        ),
         (lambda t: t.append(t[0]), "tiles came for the"),
         (lambda t: t.__setitem__(0, t[0][0]), "not 3"),
     ],
@@ -201,7 +209,7 @@ def test_a_tile_that_comes_twice_or_from_elsewhere_is_refused():
     merger.add(0, tile)
     with pytest.raises(UsageError, match="came twice"):
         merger.add(0, tile)
-    with pytest.raises(UsageError, match="out of range 0.."):
+    with pytest.raises(UsageError, match=r"out of range 0\.\."):
         merger.add(len(layout.tiles), tile)
 
 

@@ -8,27 +8,32 @@ as they are, bit for bit, in any order, and holds nothing but the result.
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import torch
 from torch import Tensor
 
 
-def share_of_weight(weight: Tensor, before: Tensor) -> Tensor:
-    """How far a tile of this weight moves a mean whose tiles weigh `before`: 0..1, 1 if first."""
-    return torch.where(weight > 0, weight / (before + weight), torch.zeros_like(weight))
+def share_of_weight(weight: Any, before: Any) -> Any:
+    """How far a tile of this weight moves a mean whose tiles weigh `before`: 0..1, 1 if it is the
+    first. float32 numpy. Where both are 0 it is NaN, which blends nothing."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        return weight / (before + weight)
 
 
-def blend_into(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
+def blend_into(out: Tensor, tile: Tensor, alpha: Any) -> None:
     """out += alpha (tile - out), in place; see h3.blend_tile for what is exact.
 
     out, tile   float32 [frames, planes, rows, columns, inner], views
-    alpha       float32 [rows, columns]
+    alpha       float32 numpy [rows, columns]
     Runs in the native library for CPU tensors, in torch elsewhere.
     """
     if out.device.type == "cpu" and tile.device.type == "cpu":
-        _blend_native(out, tile, alpha.contiguous())
+        _blend_native(out, tile, alpha)
     else:
-        _blend_torch(out, tile.to(out.device), alpha.to(out.device))
+        _blend_torch(out, tile.to(out.device), torch.from_numpy(alpha).to(out.device))
 
 
 def _blend_torch(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
@@ -39,14 +44,14 @@ def _blend_torch(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
         o.copy_(torch.where(alpha > 0, mixed, o))
 
 
-def _blend_native(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
+def _blend_native(out: Tensor, tile: Tensor, alpha: Any) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from .. import h3
 
     if tile.stride(-1) != 1 or tile.stride(-2) != tile.shape[-1]:
         tile = tile.contiguous()
-    o, t, a = out.numpy(), tile.numpy(), alpha.numpy()
+    o, t, a = out.numpy(), tile.numpy(), alpha
     rows = o.shape[2]
     # The call releases the GIL; bands of rows touch different memory. Small tiles are not worth it.
     bands = min(torch.get_num_threads(), 8, rows) if o.size > 1 << 18 else 1

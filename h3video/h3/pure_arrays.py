@@ -302,11 +302,14 @@ def _between(points: Any, low: float, high: float) -> tuple[int, int]:
 def blend_tile(out: Any, tile: Any, alpha: Any) -> None:
     import numpy as np
 
-    a = alpha[:, :, None]
+    whole = (alpha >= 1.0)[:, :, None]
+    rows, columns = np.nonzero((alpha > 0.0) & (alpha < 1.0))  # most points are 0 or 1
+    a = alpha[rows, columns][:, None]
     for o, t in zip(out, tile):  # frame by frame: no second copy of a tile
+        np.copyto(o, t, where=whole)
+        before, new = o[:, rows, columns], t[:, rows, columns]
         with np.errstate(invalid="ignore", over="ignore"):
-            mixed = np.where(t == o, o, o + a * (t - o))
-        np.copyto(o, np.where(a >= 1.0, t, mixed), where=a > 0.0)
+            o[:, rows, columns] = np.where(new == before, before, before + a * (new - before))
 
 
 def outline_distance(dx: Any, dy: Any, inradius: float, theta: float) -> Any:

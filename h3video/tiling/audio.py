@@ -6,6 +6,7 @@ proportion to the frames and fade as the frames do.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -53,8 +54,8 @@ class AudioMerger:
         self.area = [p / sum(pixels) for p in pixels]
         self.chunks = audio_chunks(layout, length) if len(layout.chunks) > 1 else ((0, length),)
         fade = round(layout.fade * length / layout.frames)
-        self.time = torch.from_numpy(chunk_weights(self.chunks, fade, length))
-        self.seen = torch.zeros(length)
+        self.time = chunk_weights(self.chunks, fade, length)
+        self.seen = np.zeros(length, np.float32)
         self.out: Tensor | None = None
 
     def add(self, index: int, audio: Tensor) -> None:
@@ -67,10 +68,10 @@ class AudioMerger:
             self.out = (
                 torch.zeros_like(audio, dtype=torch.float32) if self.out is None else self.out
             )
-            weight = torch.tensor(self.area[index])
+            weight = np.float32(self.area[index])
             alpha = share_of_weight(weight, self.seen[0])
             self.seen[0] += weight
-            self._mix(self.out, audio, alpha)
+            self._mix(self.out, audio, torch.tensor(alpha))
             return
         if audio.shape[axis] != stop - start:
             raise UsageError(
@@ -81,12 +82,14 @@ class AudioMerger:
             shape = list(audio.shape)
             shape[axis] = self.length
             self.out = torch.zeros(shape, dtype=torch.float32, device=audio.device)
-        weight = self.area[index % self.layout.places] * self.time[chunk, start:stop]
+        weight = np.float32(self.area[index % self.layout.places]) * self.time[chunk, start:stop]
         alpha = share_of_weight(weight, self.seen[start:stop])
         self.seen[start:stop] += weight
         view = [1] * audio.ndim
         view[axis] = -1
-        self._mix(self.out.narrow(axis, start, stop - start), audio, alpha.view(view))
+        self._mix(
+            self.out.narrow(axis, start, stop - start), audio, torch.from_numpy(alpha).view(view)
+        )
 
     def finish(self, dtype: torch.dtype) -> Tensor:
         """The merged audio."""

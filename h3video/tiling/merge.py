@@ -7,6 +7,7 @@ an image batch [F, H, W, C] is (F, 1, H, W, C), latents [B, C, T, h, w] are (T, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,9 @@ from .clip import ClipLayout, ClipTile, chunk_weights
 from .match import ColourMatch, match_tiles
 
 Interrupt = Callable[[], None]
+
+_BAND_ROWS = 128
+"""Rows that are weighed at a time: the weights of a point take 32 bytes."""
 
 
 def as_block(clip: Tensor) -> Tensor:
@@ -41,6 +45,15 @@ def cut_tile(clip: Tensor, tile: ClipTile, layout: ClipLayout) -> Tensor:
     return clip[:, :, tile.start : tile.stop, rows, columns]
 
 
+@dataclass(frozen=True)
+class _Owned:
+    """Where a tile counts in the result, and how much: float32 numpy [rows, columns]."""
+
+    rows: slice
+    columns: slice
+    weight: Any
+
+
 class TileMerger:
     """Merges tiles as they come, in any order; holds the result and weights of one frame a chunk.
 
@@ -57,10 +70,10 @@ class TileMerger:
         self.colours = colours
         self.done: set[int] = set()
         self._out: Tensor | None = None
-        self._seen: Tensor | None = None
-        self._time = torch.from_numpy(chunk_weights(layout.chunks, layout.fade, layout.frames))
+        self._seen: Any = None  # float32 numpy [chunks, rows, columns]
+        self._time = chunk_weights(layout.chunks, layout.fade, layout.frames)
         self._owner: Any = None
-        self._weights: dict[int, Tensor] = {}  # of each place, for the chunks that follow
+        self._places: dict[int, _Owned] = {}
 
     # ---- adding ----
 
@@ -79,27 +92,26 @@ class TileMerger:
         if self.colours is not None:
             tile = self.colours.apply(index, tile)
         assert self._out is not None and self._seen is not None
-        block = as_block(tile.detach().to(torch.float32))
         left, top = round(place.left * self.scale), round(place.top * self.scale)
+        owned = self._owned(place, left, top)
+        rows, columns = owned.rows, owned.columns
+        block = as_block(tile.detach().to(torch.float32))
         block = self._on_pixels(block, place.left * self.scale - left, place.top * self.scale - top)
-        # A scaled tile may reach half a pixel beyond the frame.
-        height, width = (
-            min(block.shape[2], self.rows - top),
-            min(block.shape[3], self.columns - left),
-        )
-        block = block[:, :, :height, :width]
-        weight = self._weight(place, left, top, width, height)
-        rows, columns = slice(top, top + height), slice(left, left + width)
+        block = block[
+            :, :, rows.start - top : rows.stop - top, columns.start - left : columns.stop - left
+        ]
         chunk = index // self.layout.places
         out = as_block(self._out)[:, :, rows, columns]
         for first, last, shares in self._spans(chunk):
             own = float(shares[chunk])
             if own <= 0.0:
                 continue
-            before = (shares[:, None, None] * self._seen[:, rows, columns]).sum(0)
-            alpha = share_of_weight(own * weight, before)
+            before = 0.0
+            for other in shares.nonzero()[0]:
+                before = before + shares[other] * self._seen[other, rows, columns]
+            alpha = share_of_weight(own * owned.weight, before)
             blend_into(out[first:last], block[first - place.start : last - place.start], alpha)
-        self._seen[chunk, rows, columns] += weight
+        self._seen[chunk, rows, columns] += owned.weight
         self.done.add(index)
 
     def finish(self) -> Tensor:
@@ -117,6 +129,8 @@ class TileMerger:
     # ---- the first tile decides ----
 
     def _begin(self, tile: Tensor, place: ClipTile) -> None:
+        import numpy as np
+
         layout = self.layout
         block = as_block(tile)
         height, width = block.shape[2:4]
@@ -141,7 +155,7 @@ class TileMerger:
             shape = (*tile.shape[:2], layout.frames, self.rows, self.columns)
         device = tile.device
         self._out = torch.zeros(shape, dtype=torch.float32, device=device)
-        self._seen = torch.zeros(len(layout.chunks), self.rows, self.columns)
+        self._seen = np.zeros((len(layout.chunks), self.rows, self.columns), np.float32)
 
     def _check(self, tile: Tensor, place: ClipTile) -> None:
         shape = tuple(as_block(tile).shape)
@@ -160,38 +174,52 @@ class TileMerger:
 
     # ---- weights ----
 
-    def _weight(self, place: ClipTile, left: int, top: int, width: int, height: int) -> Tensor:
-        """The tile's part of every point of its rectangle: float32 [height, width], sum 1."""
+    def _owned(self, place: ClipTile, left: int, top: int) -> _Owned:
+        """What a tile owns of the result; the same for every chunk."""
         import numpy as np
 
         layout = self.layout
         number = place.index % layout.places
-        if number in self._weights:
-            return self._weights[number]
-        step = layout.step / self.scale
+        if number in self._places:
+            return self._places[number]
         if self._owner is None:
             self._owner = np.full(len(layout.grid.cells) + 1, -1, np.int64)
             for t in layout.tiles[: layout.places]:
                 self._owner[list(t.cells)] = t.index
-        out = np.empty((height, width), np.float32)
-        for row in range(0, height, 128):
-            count = min(128, height - row)
+        step = layout.step / self.scale
+        boxes = [layout.grid.bounds(i) for i in place.cells]
+        band = layout.overlap / 2.0 + step
+        # The tile's rectangle may reach a pixel beyond the frame, and its halo is not its own.
+        columns = slice(
+            max(left, int((min(b[0] for b in boxes) - band) / step)),
+            min(
+                left + self._like[3],
+                self.columns,
+                int((max(b[2] for b in boxes) + band) / step) + 1,
+            ),
+        )
+        rows = slice(
+            max(top, int((min(b[1] for b in boxes) - band) / step)),
+            min(top + self._like[2], self.rows, int((max(b[3] for b in boxes) + band) / step) + 1),
+        )
+        out = np.empty((rows.stop - rows.start, columns.stop - columns.start), np.float32)
+        for row in range(0, len(out), _BAND_ROWS):
+            part = out[row : row + _BAND_ROWS]
             index, weight = layout.grid.sample_weights(
-                width, count, step, layout.overlap, left * step, (top + row) * step
-            )
-            out[row : row + count] = (weight * (self._owner[index] == number)).sum(-1)
-        found = torch.from_numpy(out)
-        if len(layout.chunks) > 1:
-            self._weights[number] = found
-        return found
+                part.shape[1], len(part), step, layout.overlap, columns.start * step,
+                (rows.start + row) * step,
+            )  # fmt: skip
+            part[:] = (weight * (self._owner[index] == number)).sum(-1)
+        self._places[number] = _Owned(rows, columns, out)
+        return self._places[number]
 
-    def _spans(self, chunk: int) -> list[tuple[int, int, Tensor]]:
+    def _spans(self, chunk: int) -> list[tuple[int, int, Any]]:
         """Runs of a chunk's frames over which all chunks' shares stay the same."""
         start, stop = self.layout.chunks[chunk]
-        spans: list[tuple[int, int, Tensor]] = []
+        spans: list[tuple[int, int, Any]] = []
         for f in range(start, stop):
             shares = self._time[:, f]
-            if spans and torch.equal(spans[-1][2], shares):
+            if spans and (spans[-1][2] == shares).all():
                 spans[-1] = (spans[-1][0], f + 1, shares)
             else:
                 spans.append((f, f + 1, shares))

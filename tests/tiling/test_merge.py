@@ -324,6 +324,6 @@ def test_tiles_on_another_device_take_the_torch_path():
     alpha[0, :3], alpha[1, :3] = 0.0, 1.0
     tile[:, :, 0, 1] = float("nan")
     native, plain = out.clone(), out.clone()
-    accumulate.blend_into(native, tile, alpha)
+    accumulate.blend_into(native, tile, alpha.numpy())
     accumulate._blend_torch(plain, tile, alpha)
     assert torch.equal(native, plain)

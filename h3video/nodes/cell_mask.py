@@ -38,8 +38,14 @@ class H3CellMask(io.ComfyNode):
                 ),
             ],
             outputs=[
-                io.Mask.Output("mask", tooltip="1 inside the chosen cells [1, height, width]."),
-                io.String.Output("ids", tooltip="The chosen cells' H3 ids as a JSON list."),
+                io.Mask.Output(
+                    "mask", display_name="mask",
+                    tooltip="1 inside the chosen cells [1, height, width].",
+                ),
+                io.String.Output(
+                    "ids", display_name="ids",
+                    tooltip="The chosen cells' H3 ids as a JSON list.",
+                ),
             ],
         )  # fmt: skip
 

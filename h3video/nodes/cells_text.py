@@ -23,7 +23,11 @@ class H3CellsToText(io.ComfyNode):
             category="h3-video/grid",
             description="The grid as JSON with its H3 ids, to keep or to use outside ComfyUI.",
             inputs=[Cells.Input("cells", tooltip="The grid, from H3 Grid Encode.")],
-            outputs=[io.String.Output("text", tooltip="One JSON object; ids are strings.")],
+            outputs=[
+                io.String.Output(
+                    "text", display_name="text", tooltip="One JSON object; ids are strings."
+                )
+            ],
         )
 
     @classmethod
@@ -47,7 +51,13 @@ class H3CellsFromText(io.ComfyNode):
                     "text", default="", multiline=True, tooltip="What H3 Cells to Text wrote."
                 )
             ],
-            outputs=[Cells.Output("cells", tooltip="The grid as data for the other H3 nodes.")],
+            outputs=[
+                Cells.Output(
+                    "cells",
+                    display_name="cells",
+                    tooltip="The grid as data for the other H3 nodes.",
+                )
+            ],
         )
 
     @classmethod

@@ -78,11 +78,21 @@ class H3GridEncode(io.ComfyNode):
             ],
             outputs=[
                 io.Mask.Output(
-                    "mask", tooltip="Weight of every pixel, 1 at the focus [1, height, width]."
+                    "mask", display_name="mask",
+                    tooltip="Weight of every pixel, 1 at the focus [1, height, width].",
                 ),
-                Cells.Output("cells", tooltip="The grid as data for the other H3 nodes."),
-                io.Image.Output("preview", tooltip="The cells with their ids, shaded by weight."),
-                io.String.Output("summary", tooltip="Cells, edge in px, and the ids."),
+                Cells.Output(
+                    "cells", display_name="cells",
+                    tooltip="The grid as data for the other H3 nodes.",
+                ),
+                io.Image.Output(
+                    "preview", display_name="preview",
+                    tooltip="The cells with their ids, shaded by weight.",
+                ),
+                io.String.Output(
+                    "summary", display_name="summary",
+                    tooltip="Cells, edge in px, and the ids.",
+                ),
             ],
         )  # fmt: skip
 

@@ -38,7 +38,8 @@ class H3FiniteGuard(io.ComfyNode):
                     "checked", display_name="value", tooltip="What came in, unchanged."
                 ),
                 io.String.Output(
-                    "report", tooltip="Mean, spread, minimum and maximum of every channel."
+                    "report", display_name="report",
+                    tooltip="Mean, spread, minimum and maximum of every channel.",
                 ),
             ],
         )  # fmt: skip

@@ -29,7 +29,10 @@ class H3FreeMemory(io.ComfyNode):
             ],
             outputs=[
                 io.AnyType.Output("same", display_name="value", tooltip="What came in."),
-                io.String.Output("report", tooltip="Free and used memory before and after."),
+                io.String.Output(
+                    "report", display_name="report",
+                    tooltip="Free and used memory before and after.",
+                ),
             ],
         )  # fmt: skip
 

@@ -41,8 +41,11 @@ class H3MergeChunks(io.ComfyNode):
                 )),
             ],
             outputs=[
-                Clip.Output("clip", tooltip="The merged images or latent."),
-                io.String.Output("summary", tooltip="Sizes and number of tiles."),
+                Clip.Output("clip", display_name="clip", tooltip="The merged images or latent."),
+                io.String.Output(
+                    "summary", display_name="summary",
+                    tooltip="Sizes and number of tiles.",
+                ),
             ],
         )  # fmt: skip
 

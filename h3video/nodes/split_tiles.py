@@ -60,11 +60,17 @@ class H3SplitTiles(io.ComfyNode):
             ],
             outputs=[
                 Clip.Output(
-                    "tiles", is_output_list=True,
+                    "tiles", display_name="tiles", is_output_list=True,
                     tooltip="A list: all tiles of the first chunk, then of the next.",
                 ),
-                Layout.Output("layout", tooltip="How the clip was cut, for H3 Merge Chunks."),
-                io.String.Output("summary", tooltip="Sizes, the extra work, and every tile."),
+                Layout.Output(
+                    "layout", display_name="layout",
+                    tooltip="How the clip was cut, for H3 Merge Chunks.",
+                ),
+                io.String.Output(
+                    "summary", display_name="summary",
+                    tooltip="Sizes, the extra work, and every tile.",
+                ),
             ],
         )  # fmt: skip
 

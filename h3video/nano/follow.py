@@ -23,12 +23,11 @@ from .judge import Seen, measure
 TARGET = 0.85
 """Share of held-out prompts that should come out right, of each kind."""
 
-LIMITS = {"colour": 0.0, "ground": 0.75, "direction": 0.0}
+LIMITS = {"colour": 0.7, "ground": 0.85, "direction": 0.0}
 """Least share that the tests insist on for the shipped weights, see README.md.
 
-These weights were trained for a third of the intended steps: the ground follows the prompt,
-colour and direction of the shape do not yet. Until they reach TARGET, the test that asks for
-it is an expected failure.
+The ground follows the prompt, the shape's colour nearly as often as it should, its direction not
+yet. Until they reach TARGET, the test that asks for it is an expected failure.
 """
 
 JUDGE_LIMIT = 0.98

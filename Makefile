@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
+COMFY_VENV ?= .venv-comfy
+COMFY_PIP  := $(COMFY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 PROMPT ?= a red circle moves left over blue waves
 
 .PHONY: demo test native bench lint clean
@@ -14,8 +16,10 @@ PROMPT ?= a red circle moves left over blue waves
 demo: $(VENV)/.demo native
 	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
 
-test: $(VENV)/.test native lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+# ComfyUI needs torchvision, whose wheel breaks transformers beside a CPU torch: a venv of its own.
+test: $(VENV)/.test $(COMFY_VENV)/.ready native lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/comfy --ignore=tests/web $(PYTEST_ARGS)
+	$(COMFY_VENV)/bin/python -m pytest tests/comfy tests/web $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -35,12 +39,17 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) -e ".[diffusers]"
 	@touch $@
 
-# torchvision first and alone: as a requirement of another package it would bring its own torch.
-$(VENV)/.test: $(VENV)/.demo tests/comfy/requirements.txt
+$(VENV)/.test: $(VENV)/.demo
 	$(PIP) -e ".[diffusers,dev]"
-	$(PIP) --no-deps torchvision torchaudio
-	$(PIP) -r tests/comfy/requirements.txt
+	@touch $@
+
+# torchvision before the rest and alone: as another package's requirement it brings a CUDA torch.
+$(COMFY_VENV)/.ready: tests/comfy/requirements.txt constraints.txt
+	$(PYTHON) -m venv $(COMFY_VENV)
+	$(COMFY_PIP) torch
+	$(COMFY_PIP) --no-deps torchvision torchaudio
+	$(COMFY_PIP) -r tests/comfy/requirements.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) demo h3video/h3/_native .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(COMFY_VENV) demo h3video/h3/_native .mypy_cache .ruff_cache .pytest_cache

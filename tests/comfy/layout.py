@@ -1,0 +1,176 @@
+"""Where the nodes of the example workflows stand: groups of columns, left to right, and notes."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import graphs
+
+GAP, TITLE, GROUP_TITLE, MARGIN = 30, 30, 50, 20
+"""px: between nodes, of a node's title bar, of a group's title, around a group."""
+
+WIDTHS = {"CLIPTextEncode": 380, "H3GridEncode": 340, "SaveVideo": 420, "PreviewImage": 380,
+          "H3CellMask": 340, "LoadVideo": 360}  # fmt: skip
+HEIGHTS = {"CLIPTextEncode": 160, "SaveVideo": 380, "PreviewImage": 300, "H3CellMask": 420,
+           "H3GridEncode": 560, "LoadVideo": 320}  # fmt: skip
+WIDTH = 300
+"""px, of all other nodes; heights are the page's own."""
+
+GREEN, RED, OWN = ("#232", "#353"), ("#322", "#533"), ("#223", "#335")
+COLOURS = ("#3f789e", "#8a8", "#a1309b", "#b58b2a", "#88A", "#3f789e")
+
+HUB = "https://huggingface.co/Comfy-Org/Wan_2.1_ComfyUI_repackaged/resolve/main/split_files"
+MODELS = {
+    "UNETLoader": (graphs.REAL.transformer, f"{HUB}/diffusion_models", "diffusion_models"),
+    "CLIPLoader": (graphs.TEXT_ENCODER, f"{HUB}/text_encoders", "text_encoders"),
+    "VAELoader": (graphs.REAL.vae, f"{HUB}/vae", "vae"),
+    "UpscaleModelLoader": (
+        graphs.UPSCALER, "https://github.com/xinntao/Real-ESRGAN/releases/download/v0.2.1",
+        "upscale_models",
+    ),
+}  # fmt: skip
+"""Loader -> file, where it is published, ComfyUI's folder: the page offers missing ones."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A titled frame around columns of node ids."""
+
+    title: str
+    columns: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The groups of a workflow and the text of its note (Markdown)."""
+
+    groups: tuple[Group, ...]
+    note: str
+
+
+PLANS = {
+    "article": Plan(
+        (
+            Group("1. Model", ((1, 2, 3),)),
+            Group("2. Prompts", ((5, 6, 7),)),
+            Group("3. The hexagonal grid", ((8, 18),)),
+            Group("4. Prompt by weight", ((9, 10, 11),)),
+            Group("5. Sample", ((4, 12, 13),)),
+            Group("6. Split, merge, save", ((14, 15, 16), (17,))),
+        ),
+        "## A focus on hexagons\n\n"
+        "**H3 Grid Encode** lays Uber's H3 hexagons over the frame. Its mask is strongest at the "
+        "focus (click into the grid to move it) and falls off ring by ring. It weights the second "
+        "prompt, so that one describes the focus and the first the whole frame.\n\n"
+        "After decoding, **H3 Split Tiles** cuts the clip into tiles around cells and chunks of "
+        "frames, and **H3 Merge Chunks** joins them without a seam; untouched tiles give the clip "
+        "back exactly. Put whatever should see one tile at a time between the two.\n\n"
+        "Needs Wan 2.1 T2V 1.3B, its text encoder and its VAE.",
+    ),
+    "upscale_merge": Plan(
+        (
+            Group("1. Clip", ((1, 2, 3),)),
+            Group("2. The hexagonal grid", ((4,),)),
+            Group("3. Tile by tile", ((5, 10, 6), (7,))),
+            Group("4. Save", ((8, 9),)),
+        ),
+        "## Upscale a clip tile by tile\n\n"
+        "The grid takes the clip's size. **H3 Split Tiles** gives a list of tiles, so the upscaler "
+        "runs once for each tile and never sees a whole frame: the peak is a tile and the result. "
+        "**H3 Merge Chunks** finds the scale factor by itself.\n\n"
+        "Seams or changes of tone between tiles: more `halo`, or `match` = mean/std. Out of "
+        "memory: a larger `hex_res` or a smaller `chunk_frames`.\n\n"
+        "No upscale model at hand? Put *Upscale Image By* in its place. The sound is passed on.",
+    ),
+    "regional": Plan(
+        (
+            Group("1. Model", ((1, 2, 3),)),
+            Group("2. Prompts", ((5, 6, 7),)),
+            Group("3. Grid and cells", ((8,), (9, 10))),
+            Group("4. Prompt by region", ((11, 12, 13),)),
+            Group("5. Sample", ((4, 14, 15, 16),)),
+            Group("6. Save", ((17, 18),)),
+        ),
+        "## Two prompts, two regions\n\n"
+        "Each **H3 Cell Mask** chooses cells: click them in the drawing, or write an expression "
+        "(`x<50%`, `ring<=2`, `row 0..2`, ids). The two masks share a soft edge as wide as the "
+        "grid's `overlap`, and sum to one where they meet.\n\n"
+        "More regions: one more prompt, cell mask, Conditioning (Set Mask) and Conditioning "
+        "(Combine) each. Cells that no mask covers are left without a prompt; `not (...)` chooses "
+        "the rest.\n\n"
+        "Needs Wan 2.1 T2V 1.3B, its text encoder and its VAE.",
+    ),
+}  # fmt: skip
+
+NOTE_SIZE = (340, 460)
+
+
+def arrange(graph: dict[str, Any], name: str) -> dict[str, Any]:
+    """The page's serialised graph, set out after PLANS[name], without what differs from run to run.
+
+    Raises ValueError when a node of the graph has no place in the plan or the reverse.
+    """
+    plan = PLANS[name]
+    nodes = {n["id"]: n for n in graph["nodes"]}
+    placed = [i for g in plan.groups for column in g.columns for i in column]
+    if sorted(placed) != sorted(nodes):
+        raise ValueError(f"{name}: the plan places {sorted(placed)}, the graph has {sorted(nodes)}")
+    for node in nodes.values():
+        _tidy(node)
+    note = max(nodes) + 1
+    x, groups = NOTE_SIZE[0] + 2 * GAP, []
+    for number, group in enumerate(plan.groups):
+        left, bottom = x, 0.0
+        x += MARGIN
+        for column in group.columns:
+            wide = max(nodes[i]["size"][0] for i in column)
+            y = float(GROUP_TITLE + TITLE)
+            for i in column:
+                nodes[i]["pos"] = [x, y]
+                nodes[i]["size"][0] = wide
+                y += nodes[i]["size"][1] + TITLE + GAP
+            bottom = max(bottom, y - TITLE - GAP)
+            x += wide + GAP
+        x += MARGIN - GAP
+        groups.append({
+            "id": number + 1, "title": group.title, "color": COLOURS[number % len(COLOURS)],
+            "bounding": [left, 0, x - left, bottom + MARGIN], "font_size": 24, "flags": {},
+        })  # fmt: skip
+        x += GAP
+    return {
+        "id": str(uuid.uuid5(uuid.NAMESPACE_URL, f"ComfyUI-H3-Video/{name}")), "revision": 0,
+        "last_node_id": note, "last_link_id": graph["last_link_id"],
+        "nodes": [nodes[i] for i in sorted(nodes)] + [_note(note, plan.note)],
+        "links": graph["links"], "groups": groups, "config": {}, "extra": {},
+        "version": graph["version"],
+    }  # fmt: skip
+
+
+def _tidy(node: dict[str, Any]) -> None:
+    kind, title = node["type"], node.get("title", "")
+    size = node["size"]  # a list, or an object in older pages
+    tall = size[1] if isinstance(size, list) else size["1"]
+    node["size"] = [WIDTHS.get(kind, WIDTH), max(round(tall), HEIGHTS.get(kind, 0))]
+    node["properties"] = {"Node name for S&R": kind}
+    if kind.startswith("H3"):
+        node["color"], node["bgcolor"] = OWN
+    if title.startswith(("Prompt", "Negative")):
+        node["color"], node["bgcolor"] = RED if title.startswith("Negative") else GREEN
+    if kind in MODELS:
+        file, source, folder = MODELS[kind]
+        model = {"name": file, "url": f"{source}/{file}", "directory": folder}
+        node["properties"]["models"] = [model]
+    if kind == "KSampler":
+        values = node["widgets_values"]
+        values[1] = "fixed"  # the page loads API prompts with "randomize"
+
+
+def _note(number: int, text: str) -> dict[str, Any]:
+    return {
+        "id": number, "type": "MarkdownNote", "pos": [0, GROUP_TITLE + TITLE],
+        "size": list(NOTE_SIZE), "flags": {}, "order": 0, "mode": 0, "inputs": [], "outputs": [],
+        "title": "About this workflow", "properties": {}, "widgets_values": [text],
+        "color": "#432", "bgcolor": "#653",
+    }  # fmt: skip

@@ -168,6 +168,6 @@ def test_several_copies_in_a_real_start(comfyui, pack, tmp_path):
     log = done.stdout + done.stderr
     assert done.returncode == 0, log[-3000:]
     assert "IMPORT FAILED" not in log, log[-3000:]
-    lines = log[log.find("Import times for custom nodes"):].splitlines()
+    lines = log[log.find("Import times for custom nodes") :].splitlines()
     found = [line for line in lines if "ComfyUI-H3-Video" in line or "older copy" in line]
     assert len(found) == 2, log[-3000:]

@@ -96,7 +96,8 @@ class RectGrid:
             index[..., 0], weight[..., 0] = r * self.columns + q, 1.0
             return index, weight
         dense = np.stack([self.signed_distance(c.index, px, py) for c in self.cells])
-        t = np.clip(dense / overlap + 0.5, 0.0, 1.0)
+        with np.errstate(over="ignore"):  # a tiny overlap makes far points infinitely far: right
+            t = np.clip(dense / overlap + 0.5, 0.0, 1.0)
         dense = t * t * (3.0 - 2.0 * t)
         dense /= dense.sum(0)
         slots = min(4, len(self.cells))

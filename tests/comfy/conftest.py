@@ -30,13 +30,6 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the marks
-def pytest_collection_modifyitems(items):
-    """With `--dist loadgroup`, everything that needs the server runs in one worker."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("comfy"))
-
-
 def cannot(reason):
     """Skip; in CI fail, which must not pass by skipping everything."""
     (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)

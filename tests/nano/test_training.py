@@ -77,7 +77,7 @@ def test_folding_statistics_moves_latents_only(small_vae):
 def test_muon_steps_are_orthogonal():
     torch.manual_seed(0)
     for shape in ((24, 8), (8, 24), (16, 16)):
-        values = torch.linalg.svdvals(muon.orthogonalise(torch.randn(shape)))
+        values = torch.linalg.svdvals(muon.orthogonalise(torch.randn(3, *shape)))
         assert values.min() > 0.3 and values.max() < 1.4
     weight = torch.nn.Parameter(torch.randn(8, 4, 3, 3))
     weight.grad = torch.randn_like(weight)

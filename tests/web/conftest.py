@@ -34,13 +34,6 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "comfy_min(version): needs at least this ComfyUI")
 
 
-def pytest_collection_modifyitems(items):
-    """With `--dist loadgroup`, one worker has the server."""
-    for item in items:
-        if HERE in item.path.parents and "comfy" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("comfy"))
-
-
 @pytest.fixture(scope="session")
 def browser():
     """Chromium without a window."""

@@ -126,6 +126,10 @@ class GridPage:
         self.js("""() => { window.h3done = null;
             for (const k of ['execution_success', 'execution_error', 'execution_interrupted'])
                 app.api.addEventListener(k, () => { window.h3done = k; }, { once: true }); }""")
+        # A notice of the page (a file dropped, a queue cleared) may lie over the button; close it.
+        for _ in range(self.page.locator(".p-toast button").count()):
+            self.page.locator(".p-toast button").first.click(timeout=WAIT)
+        self.page.wait_for_function("() => !document.querySelector('.p-toast-message')")
         # The page keeps a hidden button of old, too.
         self.page.locator(
             '[data-testid="queue-button"]:visible, button:visible:text-is("Run")'

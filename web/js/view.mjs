@@ -4,6 +4,7 @@ import { frameShare } from "./frame.mjs";
 
 const SVG = "http://www.w3.org/2000/svg";
 const LINE = "#3f88c5", HOVER = "#ff9f1c", NEIGHBOUR = "#ffd166", FOCUS = "#e63946";
+const WRONG = "rgba(60, 10, 10, 0.75)", MISSING = "rgba(24, 30, 42, 0.75)";
 
 export const MIN_HEIGHT = 180; // px of the node
 
@@ -26,7 +27,7 @@ export class GridView {
     this.note = html("div", `
       position: absolute; inset: 0 0 15px 0; display: none; align-items: center;
       justify-content: center; padding: 8px; text-align: center; font: 12px sans-serif;
-      color: #fff; background: rgba(60, 10, 10, 0.75); pointer-events: none;`);
+      color: #fff; pointer-events: none;`);
     this.note.setAttribute("role", "status");
     this.element.append(this.svg, this.line, this.note);
     this.svg.addEventListener("pointermove", (e) => this.hover(indexAt(e)));
@@ -58,9 +59,11 @@ export class GridView {
     this.hover(this.hovered);
   }
 
-  /** Show a message over the drawing, which stays dimmed below; "" takes it away. */
-  say(message) {
+  /** Show a message over the drawing, which stays dimmed below; "" takes it away. Red: it is about
+   *  something wrong, and not only about something missing. */
+  say(message, wrong = true) {
     this.note.textContent = message;
+    this.note.style.background = wrong ? WRONG : MISSING;
     this.note.style.display = message ? "flex" : "none";
   }
 
@@ -69,7 +72,7 @@ export class GridView {
     this.grid = null;
     this.svg.replaceChildren();
     this.line.textContent = "";
-    this.say(message);
+    this.say(message, false);
   }
 
   build(grid) {

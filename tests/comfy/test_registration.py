@@ -43,7 +43,6 @@ def brief(definition):
         "category": definition["category"],
         "inputs": found,
         "outputs": [list(o) for o in zip(definition["output"], definition["output_is_list"])],
-        "is_input_list": bool(definition.get("is_input_list")),
         "output_node": definition["output_node"],
     }  # fmt: skip
 

@@ -39,9 +39,14 @@ def blend_into(out: Tensor, tile: Tensor, alpha: Any) -> None:
 def _blend_torch(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
     alpha = alpha[:, :, None]
     for o, t in zip(out, tile):  # frame by frame: no second copy of a tile
-        mixed = torch.where(t == o, o, o + alpha * (t - o))
-        mixed = torch.where(alpha >= 1, t, mixed)
-        o.copy_(torch.where(alpha > 0, mixed, o))
+        mix(o, t, alpha)
+
+
+def mix(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
+    """The blend of one piece in torch, in place; `alpha` broadcasts over it."""
+    mixed = torch.where(tile == out, out, out + alpha * (tile - out))
+    mixed = torch.where(alpha >= 1, tile, mixed)
+    out.copy_(torch.where(alpha > 0, mixed, out))
 
 
 def _blend_native(out: Tensor, tile: Tensor, alpha: Any) -> None:

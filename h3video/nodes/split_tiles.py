@@ -82,6 +82,7 @@ class H3SplitTiles(io.ComfyNode):
         video, audio, rest = open_clip(clip)
         rows, columns = video.shape[1:3] if video.ndim == 4 else video.shape[3:5]
         frames = video.shape[0] if video.ndim == 4 else video.shape[2]
+        from ..tiling.audio import time_axis
         from ..tiling.clip import clip_layout
 
         layout = clip_layout(
@@ -91,7 +92,7 @@ class H3SplitTiles(io.ComfyNode):
         tiles = [cut(clip, video, audio, rest, layout, tile) for tile in layout.tiles]
         length = None
         if audio is not None:
-            length = 1 if len(layout.chunks) == 1 else audio.shape[_time_axis(audio)]
+            length = 1 if len(layout.chunks) == 1 else audio.shape[time_axis(audio)]
         return io.NodeOutput(tiles, SplitClip(layout, rest, length), layout.summary())
 
 
@@ -159,9 +160,3 @@ def cut_mask(mask: Any, layout: Any, tile: Any) -> Any:
     if mask.ndim == 5 and mask.shape[2] == layout.frames:
         mask = mask[:, :, tile.start : tile.stop]
     return mask.contiguous()
-
-
-def _time_axis(audio: Any) -> int:
-    from ..tiling.audio import time_axis
-
-    return time_axis(audio)

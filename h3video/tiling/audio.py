@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..blend.accumulate import share_of_weight
+from ..blend.accumulate import mix, share_of_weight
 from ..errors import UsageError
 from .clip import ClipLayout, chunk_weights
 
@@ -98,7 +98,4 @@ class AudioMerger:
 
     @staticmethod
     def _mix(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
-        tile, alpha = tile.to(out.device, torch.float32), alpha.to(out.device)
-        mixed = torch.where(tile == out, out, out + alpha * (tile - out))
-        mixed = torch.where(alpha >= 1, tile, mixed)
-        out.copy_(torch.where(alpha > 0, mixed, out))
+        mix(out, tile.to(out.device, torch.float32), alpha.to(out.device))

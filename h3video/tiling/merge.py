@@ -116,13 +116,8 @@ class TileMerger:
 
     def finish(self) -> Tensor:
         """The clip. Raises UsageError when tiles are missing, naming them."""
-        missing = [t for t in self.layout.tiles if t.index not in self.done]
-        if missing or self._out is None:
-            names = ", ".join(t.name for t in missing[:4])
-            more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-            raise UsageError(
-                f"{len(missing)} of {len(self.layout.tiles)} tiles are missing: {names}{more}"
-            )
+        check_complete(self.layout, self.done)
+        assert self._out is not None  # every layout has a tile
         out, self._out = self._out, None
         return out if out.dtype == self._dtype else out.to(self._dtype)
 
@@ -238,6 +233,16 @@ class TileMerger:
         return block
 
 
+def check_complete(layout: ClipLayout, done: set[int]) -> None:
+    """Raise UsageError when tiles of the layout are not among `done`, naming them."""
+    missing = [t for t in layout.tiles if t.index not in done]
+    if not missing:
+        return
+    names = ", ".join(t.name for t in missing[:4])
+    more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+    raise UsageError(f"{len(missing)} of {len(layout.tiles)} tiles are missing: {names}{more}")
+
+
 def common_scale(from_x: int, to_x: int, from_y: int, to_y: int) -> float | None:
     """The factor by which both sides were scaled, or None when no one factor explains both.
 
@@ -280,12 +285,10 @@ def merge_clip(
     order = list(range(len(layout.tiles))) if indices is None else list(indices)
     if len(order) < len(tiles):
         raise UsageError(f"{len(tiles)} tiles came for the {len(order)} places of the layout")
-    colours = match_tiles(layout, tiles, order[: len(tiles)]) if match == "mean/std" else None
+    order = order[: len(tiles)]
+    check_complete(layout, set(order))  # before any work is done
+    colours = match_tiles(layout, tiles, order) if match == "mean/std" else None
     merger = TileMerger(layout, colours)
-    # Say what is missing before any work is done.
-    if len(tiles) < len(layout.tiles):
-        merger.done = set(order[: len(tiles)])
-        merger.finish()
     for number in range(len(tiles)):
         merger.add(order[number], tiles[number])
         if on_tile is not None:

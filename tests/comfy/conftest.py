@@ -47,19 +47,25 @@ def comfyui():
         cannot(str(e))
 
 
-@pytest.fixture(scope="session")
-def comfy(comfyui, tmp_path_factory):
-    """The server: our pack (git-tracked files only), the test nodes, the nano model, a clip."""
+def furnished_server(comfyui, base, arguments=()):
+    """A server with our pack (git-tracked files only), the test nodes, the nano model, a clip."""
     from h3video import nano
     from h3video.nano import export_comfy
 
     server = ComfyServer(
-        comfyui, tmp_path_factory.mktemp("comfy"), environment={"H3VIDEO_TEST_NANO": nano.path()}
+        comfyui, base, environment={"H3VIDEO_TEST_NANO": nano.path()}, arguments=arguments
     )
     copy_pack(server.custom_nodes / FOLDER)
     (server.custom_nodes / "h3video_fixtures").symlink_to(HERE / "fixture_nodes")
     export_comfy.export(server.models)
     graphs.write_clip(server.base / "input" / graphs.CLIP)
+    return server
+
+
+@pytest.fixture(scope="session")
+def comfy(comfyui, tmp_path_factory):
+    """A started server for all tests here."""
+    server = furnished_server(comfyui, tmp_path_factory.mktemp("comfy"))
     server.start()
     yield server
     server.stop()

@@ -19,9 +19,6 @@ HERE = Path(__file__).parent
 COMFY_TESTS = HERE.parent / "comfy"
 sys.path[:0] = [str(COMFY_TESTS), str(HERE)]
 
-import graphs
-from comfy_harness import ComfyServer, copy_pack
-from comfy_harness.pack import FOLDER
 from page import CHROMIUM, FLAGS, GridPage
 
 _spec = importlib.util.spec_from_file_location("h3video_comfy", COMFY_TESTS / "conftest.py")
@@ -48,19 +45,12 @@ def browser():
 
 @pytest.fixture(scope="session")
 def comfy(browser, comfyui, tmp_path_factory):
-    """The server: our pack, the test nodes, the nano model."""
-    from h3video import nano
-    from h3video.nano import export_comfy
-
+    """A started server, with its page."""
     frontend = os.environ.get("H3VIDEO_TEST_FRONTEND")
-    server = ComfyServer(
-        comfyui, tmp_path_factory.mktemp("page"), environment={"H3VIDEO_TEST_NANO": nano.path()},
-        arguments=("--front-end-root", frontend) if frontend else (),
+    server = _comfy.furnished_server(
+        comfyui, tmp_path_factory.mktemp("page"),
+        ("--front-end-root", frontend) if frontend else (),
     )  # fmt: skip
-    copy_pack(server.custom_nodes / FOLDER)
-    (server.custom_nodes / "h3video_fixtures").symlink_to(COMFY_TESTS / "fixture_nodes")
-    export_comfy.export(server.models)
-    graphs.write_clip(server.base / "input" / graphs.CLIP)
     server.start()
     yield server
     server.stop()

@@ -59,11 +59,16 @@ class DenoiserShape:
 class VideoFamily:
     """What a family of video models accepts.
 
+    transformer_classes   names of its transformer in diffusers
     size_multiple    width and height must be multiples of this many px
-    frame_step       a clip has `frame_step * k + 1` frames
+    frame_step       a clip has `frame_step * k + frame_first` frames
     vae_space        px of the frame that one latent covers, each way
-    vae_time         frames that one latent frame covers
+    vae_time         frames that one latent frame covers (on average, where they differ)
     patch            latents that one token covers, each way (time patch is 1)
+    fps              frames a second that it was trained on
+    frame_first      see frame_step
+    latent_first, latent_step   such a clip has `latent_step * k + latent_first` latent frames
+    sound            whether it makes a sound track in the same sequence
     """
 
     name: str
@@ -74,6 +79,10 @@ class VideoFamily:
     vae_time: int
     patch: int
     fps: int
+    frame_first: int = 1
+    latent_first: int = 1
+    latent_step: int = 1
+    sound: bool = False
 
     @property
     def token_px(self) -> int:
@@ -89,20 +98,29 @@ class VideoFamily:
                     f"{name} {side} is not a multiple of {self.size_multiple} for {self.name}; "
                     f"use {legal}"
                 )
-        if frames < 1 or (frames - 1) % self.frame_step:
-            legal = " or ".join(str(v) for v in self._nearest(frames, self.frame_step, 1))
+        if frames < self.frame_first or (frames - self.frame_first) % self.frame_step:
+            near = self._nearest(frames, self.frame_step, self.frame_first)
+            legal = " or ".join(str(v) for v in near)
             raise UsageError(
-                f"frames {frames} is not {self.frame_step}k+1 for {self.name}; use {legal}"
+                f"frames {frames} is not {self.frame_step}k+{self.frame_first} for {self.name}; "
+                f"use {legal}"
             )
 
     @staticmethod
     def _nearest(value: int, step: int, offset: int) -> list[int]:
-        low = (value - offset) // step * step + offset
-        return [v for v in (low, low + step) if v >= max(offset, 1)]
+        low = max(value - offset, 0) // step * step + offset
+        return [v for v in (low, low + step) if v >= 1]
 
     def latent_frames(self, frames: int) -> int:
         """Latent frames of a clip of `frames` frames."""
-        return (frames - 1) // self.vae_time + 1
+        groups = (frames - self.frame_first) // self.frame_step
+        return groups * self.latent_step + self.latent_first
+
+    def latent_grid(self) -> str:
+        """How many latent frames a clip can have, as people write it: 5k+2."""
+        if self.latent_step == 1:
+            return f"{self.latent_first} or more"
+        return f"{self.latent_step}k+{self.latent_first}"
 
     def token_grid(self, width: int, height: int) -> tuple[int, int]:
         """Token columns and rows of a frame."""

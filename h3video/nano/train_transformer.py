@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from .latents import Size, load
 from .muon import Muon
+from .place import UNTIL, WEIGHT, PlaceProbes
 from .text import make_encoder, make_tokenizer
 from .transformer import compiled_block, forward, make_transformer, patches_of
 
@@ -39,9 +40,9 @@ MIX: tuple[tuple[float, tuple[float, float, float, float]], ...] = (
 HIGH_SHIFT, HIGH_SHARE = 7.0, 0.85
 DROP_CAPTION = 0.1
 PARTS_FROM, PARTS_SHARE = 0.6, 0.3
-MOVING_UNTIL, MOVING_WEIGHT, MOVING_FROM = 0.5, 5.0, 0.6
-"""What moves takes 5 % of the tokens and has two thirds of the words: until half of the time its
-tokens count five times. A token moves when it is this far from the clip's median in the mean."""
+MOVING_UNTIL, MOVING_WEIGHT, MOVING_FROM = 0.75, 5.0, 0.6
+"""What moves takes 5 % of the tokens and has two thirds of the words: until three quarters of the
+time its tokens count five times. A token moves when it is this far from the clip's median in the mean."""
 
 RATE = 3e-3
 EMA = 0.998
@@ -89,6 +90,7 @@ class Trainer:
         ]  # fmt: skip
         self.rates = [g["lr"] for g in self._groups()]
         self.run_block = compiled_block()
+        self.probes = PlaceProbes()
         self.step = 0
 
     def _groups(self) -> Iterator[dict[str, Any]]:
@@ -118,19 +120,21 @@ class Trainer:
         return int(self.rng.choice([16] * 4 + [32, 64] if done < 0.3 else [16, 16, 32, 64, 128]))
 
     def loss(
-        self, latents: Tensor, captions: list[str], length: int, parts: bool, moving: float = 1.0
-    ) -> Tensor:
+        self, latents: Tensor, captions: list[str], length: int, parts: bool, moving: float = 1.0,
+        probe: bool = False,
+    ) -> Tensor:  # fmt: skip
         """Mean squared error of the velocity at random noise levels; `moving` is the weight of
-        tokens that move."""
+        tokens that move, `probe` whether to ask for places, too."""
         sigma = noise_levels(len(latents))
         s = sigma.view(-1, 1, 1, 1, 1)
         noise = torch.randn_like(latents)
         keep = None
         if parts and self.rng.random() < PARTS_SHARE:
             keep = self.part_of(latents.shape[-1] // 2, latents.shape[-2] // 2)
+        hidden: list[Tensor] = []
         out, index = forward(
             self.work["dit"], (1 - s) * latents + s * noise, sigma * 1000,
-            self.text(captions, length), keep, self.run_block,
+            self.text(captions, length), keep, self.run_block, hidden,
         )  # fmt: skip
         want = patches_of(noise - latents)
         moves = patches_of((latents - latents.median(2, keepdim=True).values).abs()).mean(2)
@@ -138,13 +142,18 @@ class Trainer:
             want, moves = want[:, index], moves[:, index]
         weight = 1.0 + (moving - 1.0) * (moves > MOVING_FROM).float()
         error = ((out.float() - want) ** 2).mean(2)
-        return (error * weight).sum() / weight.sum()
+        loss = (error * weight).sum() / weight.sum()
+        if probe and index is None:
+            frames, rows, columns = latents.shape[2], latents.shape[3] // 2, latents.shape[4] // 2
+            loss = loss + WEIGHT * self.probes.loss(hidden, frames, rows, columns)
+        return loss
 
     def update(self, loss: Tensor, scale: float) -> None:
         """One optimiser step; the average follows."""
         for p in self.work.parameters():
             p.grad = None
         loss.backward()
+        self.probes.update()
         masters = list(self.masters.parameters())
         for p, q in zip(masters, self.work.parameters()):
             p.grad = None if q.grad is None else q.grad.float()
@@ -202,10 +211,11 @@ def train(folder: Path, seed: int, minutes: float, resume: bool) -> Path:
             for i in picks
         ]  # fmt: skip
         batch = torch.stack([latents[i] for i in picks]).float()
-        fall = max(0.03, 0.5 * (1 + math.cos(math.pi * (done - 0.55) / 0.45)))
-        scale = min(1.0, (trainer.step + 1) / 150) * (1.0 if done < 0.55 else fall)
+        fall = max(0.03, 0.5 * (1 + math.cos(math.pi * (done - 0.5) / 0.5)))
+        scale = min(1.0, (trainer.step + 1) / 150) * (1.0 if done < 0.5 else fall)
         moving = MOVING_WEIGHT if done < MOVING_UNTIL else 1.0
-        loss = trainer.loss(batch, captions, trainer.padded_length(done), done > PARTS_FROM, moving)
+        loss = trainer.loss(batch, captions, trainer.padded_length(done), done > PARTS_FROM, moving,
+                            probe=done < UNTIL)  # fmt: skip
         trainer.update(loss, scale)
         if trainer.step % 50 == 0:
             print(f"transformer {done:.0%} step {trainer.step} {size} loss {loss.item():.4f}",

@@ -34,13 +34,14 @@ def make_transformer() -> WanTransformer3DModel:
 
 def forward(
     model: Any, x: Tensor, timestep: Tensor, text: Tensor, keep: Tensor | None = None,
-    run_block: Any = None,
+    run_block: Any = None, outputs: list[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """The model's own forward pass in the dtype of its weights, without float32 detours.
 
     x          latents [B, 16, T, h, w];  timestep [B] in 0..1000;  text [B, L, 4096]
     keep       spatial token indices: only these tokens are run, at their own positions
     run_block  `compiled_block()`, or nothing for the eager form
+    outputs    a list to which every block's output is added
     Returns (output patches [B, n, 64], token indices or None).
     tests/nano/test_training.py holds it against diffusers' forward.
     """
@@ -66,6 +67,8 @@ def forward(
     run_block = run_block or _block
     for block in model.blocks:
         hidden = run_block(block, hidden, context, modulation, rotary)
+        if outputs is not None:
+            outputs.append(hidden)
     shift, scale = (model.scale_shift_table + time.unsqueeze(1)).chunk(2, 1)
     return model.proj_out(_norm(hidden) * (1 + scale) + shift), index
 

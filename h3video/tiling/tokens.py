@@ -19,6 +19,7 @@ from ..grid import DEFAULT_SPAN, finest_res, hex_grid, rect_grid
 from ..models.family import DenoiserShape, VideoFamily
 from .budget import DEFAULT_SHARE, parse_budget
 from .groups import group_cells
+from .windows import TimeWindow, plan_windows
 
 log = logging.getLogger("h3video")
 
@@ -54,7 +55,8 @@ class TokenPlan:
     """How a frame's tokens are run in tiles.
 
     width, height    the frame in px;  columns, rows   the frame in tokens
-    latent_frames    every tile takes its spatial tokens in all of them
+    latent_frames    of the clip
+    windows          every tile runs once in each, with its spatial tokens in the window's frames
     overlap, halo    px: width of the shared band; context seen beyond a cell's edge
     shape            hex | rect | none
     exchange         step: tiles stay apart through all blocks of a step
@@ -74,6 +76,17 @@ class TokenPlan:
     exchange: str
     denoiser: DenoiserShape | None
     tiles: tuple[TokenTile, ...]
+    windows: tuple[TimeWindow, ...]
+
+    @property
+    def single(self) -> bool:
+        """One tile that holds every token: no tiling at all."""
+        return len(self.tiles) == 1 and len(self.windows) == 1
+
+    @property
+    def runs(self) -> int:
+        """Tiles times windows: how often a block is called in a step."""
+        return len(self.tiles) * len(self.windows)
 
     @property
     def frame_tokens(self) -> int:
@@ -82,13 +95,13 @@ class TokenPlan:
 
     @property
     def tile_tokens(self) -> int:
-        """Tokens of one tile, over all latent frames."""
-        return len(self.tiles[0].tokens) * self.latent_frames
+        """Tokens of one tile, over all latent frames of a window."""
+        return len(self.tiles[0].tokens) * self.windows[0].length
 
     @property
     def tokens_run(self) -> int:
-        """Tokens of all tiles."""
-        return self.tile_tokens * len(self.tiles)
+        """Tokens of all tiles in all windows."""
+        return self.tile_tokens * self.runs
 
     @property
     def share(self) -> float:
@@ -111,7 +124,7 @@ class TokenPlan:
         d = self.denoiser
         full = d.linear_flops(self.frame_tokens) + d.attention_flops(self.frame_tokens)
         tile = d.linear_flops(self.tile_tokens) + d.attention_flops(self.tile_tokens)
-        return len(self.tiles) * tile / full
+        return self.runs * tile / full
 
     @property
     def largest_tensor(self) -> int | None:
@@ -126,8 +139,15 @@ class TokenPlan:
         if self.denoiser is None:
             return None
         return _activation_bytes(
-            self.denoiser, self.frame_tokens, self.tile_tokens, len(self.tiles), self.exchange
+            self.denoiser, self.frame_tokens, self.tile_tokens, self.runs, self.exchange
         )
+
+    def untiled_bytes(self) -> int | None:
+        """The same for the full frame at once."""
+        if self.denoiser is None:
+            return None
+        d = self.denoiser
+        return d.hidden_bytes(self.frame_tokens) + d.block_bytes(self.frame_tokens)
 
     def weights(self) -> list[TileWeights]:
         """Every tile's weights over the token grid."""
@@ -144,6 +164,7 @@ class TokenPlan:
             "grid": self.grid.to_json(),
             "columns": self.columns, "rows": self.rows, "latent_frames": self.latent_frames,
             "overlap_px": self.overlap, "halo_px": self.halo,
+            "windows": [{"start": w.start, "length": w.length} for w in self.windows],
             "tokens_per_tile": self.tile_tokens, "tokens_run": self.tokens_run,
             "frame_tokens": self.frame_tokens, "price": self.price,
             "expected_time": self.expected_time, "largest_tensor": self.largest_tensor,
@@ -169,11 +190,25 @@ def _activation_bytes(
     return resident + max(d.block_bytes(tile_tokens), blended)
 
 
-@lru_cache(maxsize=64)
 def plan_token_tiles(
-    width: int,
-    height: int,
-    frames: int,
+    width: int, height: int, frames: int, family: VideoFamily, **settings: Any
+) -> TokenPlan:
+    """Plan the token tiles of a clip in px and frames, legal for `family`.
+
+    settings   see plan_latent_tiles
+    Raises UsageError when a value is out of range or nothing fits the budget.
+    """
+    family.check(width, height, frames)
+    return plan_latent_tiles(
+        *family.token_grid(width, height), family.latent_frames(frames), family, **settings
+    )
+
+
+@lru_cache(maxsize=64)
+def plan_latent_tiles(
+    columns: int,
+    rows: int,
+    latent_frames: int,
     family: VideoFamily,
     *,
     hex_res: int | str = "auto",
@@ -185,10 +220,12 @@ def plan_token_tiles(
     rotation: float = 0.0,
     exchange: str = "step",
     denoiser: DenoiserShape | None = None,
+    window: int | None = None,
+    window_overlap: int = 2,
+    window_mode: str = "fused",
 ) -> TokenPlan:
-    """Plan the token tiles of a clip.
+    """Plan the token tiles of a clip whose frame is columns x rows tokens.
 
-    width, height, frames   the clip in px and frames, legal for `family`
     hex_res    H3 resolution 0..15, or "auto": the coarsest whose tile fits the budget
     overlap    px shared along every cell edge; None: 4 tokens. 0 is a hard partition.
                Narrower than 4 tokens is widened with a warning
@@ -197,10 +234,13 @@ def plan_token_tiles(
                that nothing fits is not tiled), else no limit
     shape      hex | rect (same area) | none (one tile)
     denoiser   the transformer's sizes: needed for a budget in bytes and for times
+    window, window_overlap, window_mode   latent frames that a tile takes at a time, see plan_windows
 
     Raises UsageError when a value is out of range or nothing fits the budget.
     """
-    family.check(width, height, frames)
+    width, height = columns * family.token_px, rows * family.token_px
+    if min(columns, rows, latent_frames) < 1:
+        raise UsageError(f"a clip of {columns}x{rows} tokens x {latent_frames} frames is empty")
     if shape not in ("hex", "rect", "none"):
         raise UsageError(f"shape {shape!r} is unknown; use hex, rect or none")
     if exchange not in ("step", "block"):
@@ -210,8 +250,7 @@ def plan_token_tiles(
     for name, value in (("overlap", overlap), ("halo", halo)):
         if value is not None and not 0.0 <= value <= 4096.0:
             raise UsageError(f"{name} {value:g} is out of range 0..4096 px")
-    columns, rows = family.token_grid(width, height)
-    latent_frames = family.latent_frames(frames)
+    windows = plan_windows(latent_frames, window, window_overlap, window_mode, family)
     limit = _limit(parse_budget(budget), denoiser)
 
     make_grid = rect_grid if shape == "rect" else hex_grid
@@ -229,7 +268,7 @@ def plan_token_tiles(
             )
             plan = TokenPlan(
                 grid, family, width, height, columns, rows, latent_frames,
-                used_overlap, used_halo, shape, exchange, denoiser, tiles,
+                used_overlap, used_halo, shape, exchange, denoiser, tiles, windows,
             )  # fmt: skip
             if _fits(plan, limit, shape, hex_res):
                 _check_elements(plan)
@@ -242,12 +281,13 @@ def plan_token_tiles(
             break  # finer cells no longer make smaller tiles: overlap and halo rule
     assert smallest is not None
     if limit is None:
-        return plan_token_tiles(
-            width, height, frames, family, overlap=overlap, halo=halo, shape="none", span=span,
-            rotation=rotation, exchange=exchange, denoiser=denoiser,
+        return plan_latent_tiles(
+            columns, rows, latent_frames, family, overlap=overlap, halo=halo, shape="none",
+            span=span, rotation=rotation, exchange=exchange, denoiser=denoiser, window=window,
+            window_overlap=window_overlap, window_mode=window_mode,
         )  # fmt: skip
     raise UsageError(
-        f"no tile of {width}x{height}x{frames} fits the budget {budget}: the smallest has "
+        f"no tile of {width}x{height} with {latent_frames} latent frames fits the budget {budget}: the smallest has "
         f"{smallest.share:.0%} of the frame's tokens (hex_res {smallest.grid.res}, overlap "
         f"{smallest.overlap:g}, halo {smallest.halo:g} px); raise the budget, or lower overlap "
         "or halo"

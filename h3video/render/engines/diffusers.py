@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...grid import DEFAULT_SPAN
@@ -22,6 +22,11 @@ from ...models.wan import denoiser_shape, with_vae
 from ...tiling.budget import parse_budget
 from ...tiling.crops import CropPlan, plan_crop_tiles
 from ...tiling.tokens import TokenPlan, plan_token_tiles
+from .describe import describe
+
+if TYPE_CHECKING:
+    from ...tiling.fuse import Streams
+    from ...tiling.table import Tile
 
 log = logging.getLogger("h3video")
 
@@ -40,7 +45,8 @@ class HexTiling:
         self.vae_settings = vae
         self.on_tile = on_tile
         self.measure = False
-        self.runners: list[Any] = []
+        self.own_seconds = 0.0
+        self.plans: list[TokenPlan] = []
         self._wrapped: list[tuple[Any, str]] = []
         self._said: set[str] = set()
 
@@ -150,15 +156,23 @@ def remove_hex_tiling(pipe: Any) -> bool:
 
 def _wrap_transformer(tiling: HexTiling, transformer: Any) -> None:
     """Wrap a WanTransformer3DModel: its forward opens a step, its blocks run tile by tile."""
-    from ...tiling.fuse import BlockMajor
+    from ...tiling.fuse import TileRunner
+    from ...tiling.sequence import Sequence, Span
+    from ...tiling.table import TileTable
 
     blocks = list(transformer.blocks)
-    known: list[BlockMajor] = []  # the runner of the last frame size
-    current: list[BlockMajor] = []  # the runner of the forward pass under way
+    known: list[TileTable] = []  # the table of the last frame size
+    current: list[TileRunner] = []  # the runner of the forward pass under way
 
     def on_tile(share: float) -> None:
         if tiling.on_tile is not None:
             tiling.on_tile("denoise", share)
+
+    def table_for(plan: TokenPlan, device: Any) -> TileTable:
+        sequences = {"img": Sequence(plan.frame_tokens, (Span(0, plan.latent_frames),))}
+        if not known or not known[0].matches(plan, sequences, device):
+            known[:] = [TileTable(plan, sequences, device)]
+        return known[0]
 
     def make_forward(original: Any) -> Any:
         def forward(hidden_states: Any, *args: Any, **kwargs: Any) -> Any:
@@ -168,18 +182,21 @@ def _wrap_transformer(tiling: HexTiling, transformer: Any) -> None:
                 columns * vae_space, rows * vae_space, (latent_frames - 1) * vae_time + 1,
                 denoiser_shape(transformer.config, hidden_states.element_size()),
             )  # fmt: skip
-            if not known or known[0].plan is not plan:  # plans are cached: same settings, same plan
-                known[:] = [BlockMajor(plan, len(blocks), on_tile)]
-                tiling.runners.append(known[0])
-                tiling.say_once(describe(plan))
-            runner = known[0]
+            tiling.say_once(describe(plan))
+            if plan not in tiling.plans:
+                tiling.plans.append(plan)
+            if plan.single:
+                out = original(hidden_states, *args, **kwargs)
+                on_tile(1.0)
+                return out
+            runner = TileRunner(table_for(plan, hidden_states.device), on_tile=on_tile)
             runner.measure = tiling.measure
             current[:] = [runner]
             try:
                 return original(hidden_states, *args, **kwargs)
             finally:
-                runner.reset()
                 current.clear()
+                tiling.own_seconds += runner.own_seconds
 
         return forward
 
@@ -188,15 +205,20 @@ def _wrap_transformer(tiling: HexTiling, transformer: Any) -> None:
             def forward(
                 hidden_states: Any, encoder_hidden_states: Any, temb: Any, rotary_emb: Any
             ) -> Any:
-                if not current:  # called on its own, outside a forward pass of the transformer
+                if not current:  # not in tiles, or outside a forward pass of the transformer
                     return original(hidden_states, encoder_hidden_states, temb, rotary_emb)
-                return current[0].block(
-                    i,
-                    lambda h, m, r: original(h, encoder_hidden_states, m, r),
-                    hidden_states,
-                    temb,
-                    rotary_emb,
-                )
+
+                def call(tile: Tile, states: Streams) -> Streams:
+                    own = original(
+                        states["img"], encoder_hidden_states, _rows(tile, temb),
+                        _rows(tile, rotary_emb),
+                    )  # fmt: skip
+                    return {"img": own}
+
+                last = i == len(blocks) - 1
+                out = current[0].block({"img": hidden_states}, call, 1.0 / len(blocks), last,
+                                       release=(hidden_states,))  # fmt: skip
+                return out["img"]
 
             return forward
 
@@ -205,6 +227,16 @@ def _wrap_transformer(tiling: HexTiling, transformer: Any) -> None:
     tiling.wrap(transformer, "forward", make_forward)
     for i, block in enumerate(blocks):
         tiling.wrap(block, "forward", make_block(i))
+
+
+def _rows(tile: Tile, value: Any) -> Any:
+    """The tile's rows of anything that has the token axis at 1; other tensors as they are."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(_rows(tile, v) for v in value)
+    plan_tokens = tile.total("img")
+    if getattr(value, "ndim", 0) > 2 and value.shape[1] == plan_tokens:
+        return tile.rows("img", value, 1)
+    return value
 
 
 def wrap_vae(tiling: HexTiling, vae: Any) -> None:
@@ -227,17 +259,3 @@ def wrap_vae(tiling: HexTiling, vae: Any) -> None:
         return _decode
 
     tiling.wrap(vae, "_decode", make)
-
-
-def describe(plan: TokenPlan) -> str:
-    """A plan in one line for the log."""
-    if len(plan.tiles) == 1:
-        return f"no tiling: one tile holds all {plan.frame_tokens} tokens"
-    time = plan.expected_time
-    expected = "" if time is None else f", step time x{time:.2f} expected"
-    return (
-        f"{len(plan.tiles)} {plan.shape} tiles at hex_res {plan.grid.res} "
-        f"(edge {plan.grid.edge:.0f} px, overlap {plan.overlap:.0f} px, halo {plan.halo:.0f} px): "
-        f"{plan.tile_tokens} of {plan.frame_tokens} tokens a tile ({plan.share:.0%}), "
-        f"price {plan.price:.2f}{expected}"
-    )

@@ -1,0 +1,33 @@
+"""LTX-Video and LTX-2 (the latter with sound in a stream of its own).
+
+Sizes: Lightricks' configuration files. Latents are 32 px and 8 frames, a token is one latent.
+Text comes in through cross attention; guide frames are appended as further latent frames; LTX-2's
+blocks run sound beside the picture and let each attend to the other.
+"""
+
+from __future__ import annotations
+
+from .family import VideoFamily
+
+LTX = VideoFamily(
+    name="ltx-video",
+    transformer_classes=("LTXVideoTransformer3DModel",),
+    size_multiple=32,
+    frame_step=8,
+    vae_space=32,
+    vae_time=8,
+    patch=1,
+    fps=25,
+)
+
+LTX2 = VideoFamily(
+    name="ltx-2",
+    transformer_classes=("LTX2VideoTransformer3DModel",),
+    size_multiple=32,
+    frame_step=8,
+    vae_space=32,
+    vae_time=8,
+    patch=1,
+    fps=25,
+    sound=True,
+)

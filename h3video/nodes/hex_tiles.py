@@ -1,0 +1,132 @@
+"""H3HexTiles: a model that samples in hexagonal tiles, whatever sampler runs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from comfy_api.latest import io
+
+from .encode import RESOLUTIONS
+from .sockets import advanced, says_what_to_install
+
+
+class H3HexTiles(io.ComfyNode):
+    """MODEL -> MODEL."""
+
+    @classmethod
+    def define_schema(cls) -> Any:
+        return io.Schema(
+            node_id="H3HexTiles",
+            display_name="H3 Hex Tiles",
+            category="h3-video/sampling",
+            description="Samples in hexagonal tiles: a step needs the memory of a tile, not of a "
+            "frame, and large frames are faster. KSampler and every other sampler stay as they "
+            "are. For Wan, MiniMax-H3, LTX, HunyuanVideo and Flux tiles are sets of tokens with "
+            "the full frame's positions; other models are run in crops.",
+            inputs=[
+                io.Model.Input("model", tooltip="The model to sample with, with its LoRAs."),
+                io.Combo.Input(
+                    "hex_res", options=RESOLUTIONS, default="auto",
+                    tooltip="Size of the hexagons: an H3 resolution 0 (largest) to 15, or auto: "
+                    "the coarsest whose tile fits the budget.",
+                ),
+                io.String.Input(
+                    "budget", default="auto",
+                    tooltip="How much a tile may take: a share of the frame such as 25%, or the "
+                    "memory of a step's activations such as 6GiB. auto: a third of the frame's "
+                    "memory.",
+                ),
+                io.Int.Input(
+                    "overlap", default=-1, min=-1, max=4096, step=16,
+                    tooltip="Width in pixels of the band that neighbouring tiles share. -1: four "
+                    "tokens, which shows no seam. 0: a hard edge.",
+                ),
+                advanced(io.Int.Input(
+                    "halo", default=-1, min=-1, max=4096, step=16, optional=True,
+                    tooltip="Pixels that a tile sees beyond its cells. -1: three tokens. More "
+                    "context costs time.",
+                )),
+                advanced(io.Combo.Input(
+                    "shape", options=["hex", "rect", "none"], default="hex", optional=True,
+                    tooltip="rect: squares of the same area, to compare. none: one tile, the same "
+                    "as no tiling.",
+                )),
+                advanced(io.Combo.Input(
+                    "tiles", options=["auto", "tokens", "crop"], default="auto", optional=True,
+                    tooltip="auto: token tiles where the model's family has them, else crops.",
+                )),
+                advanced(io.Combo.Input(
+                    "order", options=["block-major", "tile-major"], default="block-major",
+                    optional=True,
+                    tooltip="block-major: every block on all tiles, weights are read once a step. "
+                    "tile-major: one tile through all blocks, then the next: less memory, and "
+                    "weights are read once per tile.",
+                )),
+                advanced(io.Combo.Input(
+                    "exchange", options=["step", "block"], default="step", optional=True,
+                    tooltip="When tiles see each other's work: after every step, or after every "
+                    "block of the model.",
+                )),
+                advanced(io.Combo.Input(
+                    "accumulate", options=["device", "cpu"], default="device", optional=True,
+                    tooltip="Where the tiles' hidden states wait between blocks. cpu saves memory "
+                    "of a graphics card and takes time; on a Mac both are the same memory.",
+                )),
+                advanced(io.Int.Input(
+                    "window", default=0, min=0, max=1024, optional=True,
+                    tooltip="Latent frames that a tile takes at a time; 0: all. For clips longer "
+                    "than the model was made for.",
+                )),
+                advanced(io.Int.Input(
+                    "window_overlap", default=2, min=0, max=256, optional=True,
+                    tooltip="Latent frames that neighbouring windows share, at least.",
+                )),
+                advanced(io.Combo.Input(
+                    "window_mode", options=["fused", "frozen"], default="fused", optional=True,
+                    tooltip="fused: windows are blended where they overlap. frozen: the earlier "
+                    "one rules there, and the later one only sees it.",
+                )),
+                advanced(io.Int.Input(
+                    "start_step", default=0, min=0, max=10000, optional=True,
+                    tooltip="First sampling step in tiles, counted from 0. Steps before it see "
+                    "the full frame: with small tiles from pure noise the subject may be drawn "
+                    "once per tile.",
+                )),
+                advanced(io.Int.Input(
+                    "end_step", default=-1, min=-1, max=10000, optional=True,
+                    tooltip="First step that is not in tiles any more. -1: tiles to the end.",
+                )),
+                advanced(io.Float.Input(
+                    "span", default=0.075, min=0.001, max=0.33, step=0.001, optional=True,
+                    tooltip="Which part of the icosahedron's face the frame's longer side spans: "
+                    "a fine control of the hexagons' size.",
+                )),
+                advanced(io.Float.Input(
+                    "rotation", default=0.0, min=-180.0, max=180.0, step=0.001, optional=True,
+                    tooltip="Turns the grid, in degrees.",
+                )),
+            ],
+            outputs=[
+                io.Model.Output(display_name="model", tooltip="The model, sampling in tiles."),
+            ],
+        )  # fmt: skip
+
+    @classmethod
+    @says_what_to_install
+    def execute(
+        cls, model: Any, hex_res: str = "auto", budget: str = "auto", overlap: int = -1,
+        halo: int = -1, end_step: int = -1, window: int = 0, **rest: Any,
+    ) -> Any:  # fmt: skip
+        from ..render.engines.comfyui.attach import attach
+        from ..tiling.settings import HexSettings
+
+        settings = HexSettings(
+            hex_res="auto" if hex_res == "auto" else int(hex_res),
+            budget=None if budget.strip() in ("", "auto") else budget,
+            overlap=None if overlap < 0 else float(overlap),
+            halo=None if halo < 0 else float(halo),
+            window=window or None,
+            end_step=None if end_step < 0 else end_step,
+            **rest,
+        )
+        return io.NodeOutput(attach(model, settings))

@@ -1,0 +1,1 @@
+"""Tiling inside ComfyUI's sampler, through its wrappers; nothing of ComfyUI is changed."""

@@ -1,0 +1,158 @@
+"""One forward pass of a diffusion model on token tiles.
+
+ComfyUI calls `patches_replace["dit"][("double_block", i)](args, {"original_block": f})` instead of
+block i. Every block gets such a replacement for the one pass, around whatever replacement is there
+already: it runs the block once per tile. Nothing outlives the pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+import torch
+
+from ....tiling.fuse import Streams, TileRunner
+from ....tiling.sequence import Sequence
+from ....tiling.table import Tile, TileTable
+from ....tiling.tokens import TokenPlan
+from .families.base import Args, BlockKey, Family
+
+
+class Tables:
+    """The last few index tables, so that steps and prompts do not build them anew."""
+
+    def __init__(self, most: int = 8) -> None:
+        self.most = most
+        self._tables: list[TileTable] = []
+
+    def get(
+        self, plan: TokenPlan, sequences: Mapping[str, Sequence], device: torch.device
+    ) -> TileTable:
+        """The table for these, made if need be."""
+        for i, table in enumerate(self._tables):
+            if table.matches(plan, sequences, device):
+                self._tables.append(self._tables.pop(i))
+                return table
+        self._tables.append(TileTable(plan, sequences, device))
+        del self._tables[: -self.most]
+        return self._tables[-1]
+
+
+class BlockPass:
+    """The replacements of every block for one forward pass.
+
+    family     the adapter of this pass
+    plan       what to run;  exchange  step | block
+    on_tile    called after each tile of each block with its share of the pass
+    active     numbers of the plan's tiles that run; None: all
+    even       see TileRunner
+    """
+
+    def __init__(
+        self, family: Family, plan: TokenPlan, tables: Tables, *, exchange: str, accumulate: str,
+        on_tile: Callable[[float], None] | None = None, active: Collection[int] | None = None,
+        even: bool = False, measure: bool = False,
+    ) -> None:  # fmt: skip
+        self.family = family
+        self.plan = plan
+        self.tables = tables
+        self.settings = {"on_tile": on_tile, "active": active, "accumulate": accumulate,
+                         "exchange": exchange, "even": even}  # fmt: skip
+        self.measure = measure
+        self.keys = family.blocks()
+        self.runner: TileRunner | None = None
+        self._kind = ""
+
+    def replacements(self, existing: Mapping[BlockKey, Any]) -> dict[BlockKey, Any]:
+        """For `patches_replace["dit"]`."""
+        return {**existing, **{k: self._replace(k, existing.get(k)) for k in self.keys}}
+
+    def _replace(self, key: BlockKey, inner: Any) -> Any:
+        def run(args: Args, extra: Args) -> Args:
+            original = extra["original_block"]
+            call = original if inner is None else lambda a: inner(a, {"original_block": original})
+            return self._block(key, args, call)
+
+        return run
+
+    def _block(self, key: BlockKey, args: Args, call: Callable[[Args], Args]) -> Args:
+        family, streams = self.family, self.family.read(key, args)
+        first = self.runner is None
+        runner = self._at(key, args, next(iter(streams.values())).device)
+        fresh = first or key[1] == 0
+
+        def one(tile: Tile, states: Streams) -> Streams:
+            return family.result(key, call(family.tile_args(key, args, tile, states)))
+
+        with resident(call, runner):
+            out = runner.block(
+                streams, one, 1.0 / len(self.keys), last=key == self.keys[-1],
+                release=family.releasable(key, args) if fresh else (),
+            )  # fmt: skip
+        return {**family.reply(key, out)}
+
+    def _at(self, key: BlockKey, args: Args, device: torch.device) -> TileRunner:
+        """The runner, moved on to this kind of block."""
+        if self.runner is None or key[0] != self._kind:
+            table = self.tables.get(self.plan, self.family.sequences(key, args), device)
+            if self.runner is None:
+                self.runner = TileRunner(table, **self.settings)  # type: ignore[arg-type]
+                self.runner.measure = self.measure
+            else:
+                self.runner.retable(table, self.family.join)
+            self._kind = key[0]
+        return self.runner
+
+
+@contextlib.contextmanager
+def resident(call: Any, runner: TileRunner) -> Iterator[None]:
+    """Hold a block's weights on the device while its tiles run, so that they are fetched once.
+
+    With weights that wait elsewhere, ComfyUI moves every layer's weight each time that the layer
+    is called; a block is called once per tile.
+    """
+    block = block_of(call)
+    if block is None:
+        yield
+        return
+    device, moved = runner.table.device, []
+    try:
+        for module in block.modules():
+            if hasattr(module, "_v"):  # ComfyUI's own pager keeps these
+                continue
+            for name, value in list(module._parameters.items()):
+                if value is not None and value.device != device and value.device.type != "meta":
+                    moved.append((module, name, value))
+                    module._parameters[name] = _parameter(value, device)
+        yield
+    finally:
+        for module, name, value in moved:
+            module._parameters[name] = value
+
+
+def _parameter(value: Any, device: torch.device) -> Any:
+    there = value.detach().to(device)
+    return torch.nn.Parameter(there, requires_grad=False) if type(there) is torch.Tensor else there
+
+
+def block_of(call: Any) -> torch.nn.Module | None:
+    """The module that a block replacement will call: a name in the closure of ComfyUI's wrapper."""
+    seen: set[int] = set()
+    waiting = [call]
+    while waiting:
+        function = waiting.pop()
+        if id(function) in seen or not inspect.isfunction(function):
+            continue
+        seen.add(id(function))
+        for cell in function.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                continue
+            if isinstance(value, torch.nn.Module) and not hasattr(value, "diffusion_model"):
+                return value
+            waiting.append(value)
+    return None

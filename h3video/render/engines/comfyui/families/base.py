@@ -1,0 +1,192 @@
+"""What every family's adapter says; the hook in blocks.py does the rest."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from .....errors import UsageError
+from .....models.family import DenoiserShape, VideoFamily
+from .....tiling.fuse import Streams, TileRunner
+from .....tiling.sequence import Sequence, Span
+from .....tiling.table import Tile
+
+Args = dict[str, Any]
+BlockKey = tuple[str, int]
+"""("double_block", 3): the name by which ComfyUI knows a block."""
+
+
+class Family(ABC):
+    """The adapter of one forward pass.
+
+    model       the diffusion model
+    arguments   what its `_forward` was called with, by name
+    """
+
+    name: ClassVar[str]
+    classes: ClassVar[tuple[str, ...]]
+    """Class names in ComfyUI; subclasses without an entry of their own are taken for their base."""
+    audio: ClassVar[str] = ""
+    """What happens to sound, in one line for the log; empty where there is none."""
+
+    def __init__(self, model: Any, arguments: Mapping[str, Any]) -> None:
+        self.model = model
+        self.arguments = arguments
+
+    @classmethod
+    def patch_of(cls, model: Any) -> int:
+        """Latents that a token covers, each way."""
+        patch = getattr(model, "patch_size", 1)
+        return int(patch[-1] if isinstance(patch, (list, tuple)) else patch)
+
+    # -- what a frame is ------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def video(self) -> VideoFamily:
+        """The family's numbers."""
+
+    @abstractmethod
+    def frame(self) -> tuple[int, int, int]:
+        """Token columns, token rows and latent frames of what is being made."""
+
+    @abstractmethod
+    def shape(self) -> DenoiserShape:
+        """The transformer's sizes."""
+
+    # -- blocks -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def blocks(self) -> list[BlockKey]:
+        """Every block in the order in which it is called."""
+
+    @abstractmethod
+    def sequences(self, key: BlockKey, args: Args) -> dict[str, Sequence]:
+        """The sequences that a block changes; read at the first block of a kind."""
+
+    @abstractmethod
+    def read(self, key: BlockKey, args: Args) -> Streams:
+        """The states that a block is given: [B, tokens, channels] by name."""
+
+    @abstractmethod
+    def tile_args(self, key: BlockKey, args: Args, tile: Tile, states: Streams) -> Args:
+        """The arguments of a block for one tile."""
+
+    @abstractmethod
+    def result(self, key: BlockKey, out: Args) -> Streams:
+        """The states that the block returned."""
+
+    @abstractmethod
+    def reply(self, key: BlockKey, streams: Streams) -> Args:
+        """What the host expects back."""
+
+    def releasable(self, key: BlockKey, args: Args) -> Collection[Tensor]:
+        """Tensors that nothing reads after the first block although the host keeps them."""
+        return ()
+
+    def join(self, states: Streams) -> Streams:
+        """A tile's states of double blocks as those of single blocks."""
+        return states
+
+    # -- what else ----------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise UsageError for an input that tiles would get wrong."""
+
+    def needs_exchange(self) -> str:
+        """Why the frame must be whole between blocks ("" if it need not), for the log."""
+        patches = self.options().get("patches", {})
+        if patches.get("double_block"):
+            return "a patch reads the frame between blocks"
+        return ""
+
+    def options(self) -> Mapping[str, Any]:
+        """ComfyUI's transformer_options."""
+        found = self.arguments.get("transformer_options")
+        return found if isinstance(found, Mapping) else {}
+
+    def text_tokens(self) -> int:
+        """Length of the text, for estimates."""
+        context = self.arguments.get("context")
+        if isinstance(context, (list, tuple)):
+            context = context[0]
+        return int(context.shape[1]) if isinstance(context, Tensor) and context.ndim > 2 else 512
+
+    @contextlib.contextmanager
+    def overrides(self, runner: Callable[[], TileRunner | None]) -> Iterator[None]:
+        """Methods replaced for one forward pass; `runner` gives the pass's runner."""
+        yield
+
+
+# -- helpers ------------------------------------------------------------------------------------
+
+
+def ceil_div(value: int, by: int) -> int:
+    """Patches that cover `value` latents: ComfyUI pads up to a whole patch."""
+    return -(-value // by)
+
+
+def frame_span(total: int, frame: tuple[int, int, int], start: int, what: str) -> Sequence:
+    """A sequence with the frame's tokens at `start` and everything else going along."""
+    columns, rows, latent_frames = frame
+    if start < 0 or start + columns * rows * latent_frames > total:
+        raise UsageError(
+            f"{what} has {total} tokens, which do not hold {columns}x{rows} tokens x "
+            f"{latent_frames} latent frames; this input has no tiles yet"
+        )
+    return Sequence(total, (Span(start, latent_frames),))
+
+
+def ranges(
+    tile: Tile, name: str, parts: Collection[tuple[int, int | None, Any]]
+) -> list[tuple[int, int, Any]]:
+    """(start, stop, value) over a sequence as (start, stop, value) over a tile's tokens."""
+    out = []
+    for start, stop, value in parts:
+        first = tile.before(name, start)
+        last = tile.length(name) if stop is None else tile.before(name, stop)
+        if last > first:
+            out.append((first, last, value))
+    return out
+
+
+def per_token(tile: Tile, name: str, value: Any, axis: int, total: int, frames: int) -> Any:
+    """Rows of a modulation that has one for all, one per latent frame or one per token."""
+    if not isinstance(value, Tensor) or value.ndim <= axis or value.shape[axis] == 1:
+        return value
+    if value.shape[axis] == total:
+        return tile.rows(name, value, axis)
+    if value.shape[axis] == frames:
+        wanted = tile.frames(name)
+        if wanted == list(range(frames)):
+            return value
+        return value.index_select(axis, value.new_tensor(wanted).long())
+    raise UsageError(
+        f"a modulation has {value.shape[axis]} rows, neither 1, {frames} (latent frames) nor "
+        f"{total} (tokens); this input has no tiles yet"
+    )
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> Iterator[None]:
+    """`owner.name` is make(original) inside the block, on this one instance."""
+    before = owner.__dict__.get(name)
+    object.__setattr__(owner, name, make(getattr(owner, name)))
+    try:
+        yield
+    finally:
+        if before is None:
+            object.__delattr__(owner, name)
+        else:
+            object.__setattr__(owner, name, before)
+
+
+def in_chunks(tokens: int, pieces: int = 8) -> Iterator[tuple[int, int]]:
+    """(start, stop) of about `pieces` runs over `tokens`."""
+    step = max(1, ceil_div(tokens, pieces))
+    for start in range(0, tokens, step):
+        yield start, min(start + step, tokens)

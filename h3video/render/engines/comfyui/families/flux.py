@@ -1,0 +1,56 @@
+"""Flux in ComfyUI, and models that are its class: pictures.
+
+As HunyuanVideo's blocks, with the frame first in its sequence and reference pictures after it.
+"""
+
+from __future__ import annotations
+
+from .....errors import UsageError
+from .....models.family import VideoFamily
+from .....models.flux import FLUX
+from .....tiling.sequence import Sequence
+from .base import Args, BlockKey, ceil_div, frame_span
+from .hunyuan import BOTH, HunyuanFamily
+
+
+class FluxFamily(HunyuanFamily):
+    """See the module."""
+
+    name = "flux"
+    classes = ("Flux",)
+
+    @property
+    def video(self) -> VideoFamily:
+        """The family's numbers."""
+        return FLUX
+
+    def frame(self) -> tuple[int, int, int]:
+        """One latent frame, padded to whole patches."""
+        x, patch = self.arguments["x"], self.model.patch_size
+        return ceil_div(x.shape[-1], patch), ceil_div(x.shape[-2], patch), 1
+
+    def sequences(self, key: BlockKey, args: Args) -> dict[str, Sequence]:
+        """The frame's tokens come first among the pictures'."""
+        frame = self.frame()
+        if key[0] == "single_block":
+            text = int(args["transformer_options"]["img_slice"][0])
+            both = frame_span(int(args["img"].shape[1]), frame, text, self.name)
+            return {"img": both, BOTH: both}
+        text, image = int(args["txt"].shape[1]), int(args["img"].shape[1])
+        return {
+            "img": frame_span(image, frame, 0, self.name),
+            "txt": Sequence(text),
+            BOTH: frame_span(text + image, frame, text, self.name),
+        }
+
+    def check(self) -> None:
+        """Modulation by range is out of a tile's reach in ComfyUI's Flux."""
+        if self.arguments.get("ref_latents") is not None:
+            how = self.arguments.get("ref_latents_method") or getattr(
+                self.model.params, "default_ref_method", "offset"
+            )
+            if how == "index_timestep_zero":
+                raise UsageError(
+                    "reference latents with method index_timestep_zero have no tiles; use offset, "
+                    "index or uxo (FluxKontextMultiReferenceLatentMethod)"
+                )

@@ -1,0 +1,91 @@
+"""What a user decides about hexagonal tiling, in one object that every host is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import UsageError
+from ..grid import DEFAULT_SPAN
+from .budget import parse_budget
+
+TILES = ("auto", "tokens", "crop")
+SHAPES = ("hex", "rect", "none")
+ORDERS = ("block-major", "tile-major")
+EXCHANGES = ("step", "block")
+WINDOW_MODES = ("fused", "frozen")
+ACCUMULATE = ("device", "cpu")
+
+
+@dataclass(frozen=True)
+class HexSettings:
+    """Settings of a tiling; the defaults are what most people should use.
+
+    hex_res          H3 resolution 0..15, or "auto": the coarsest grid whose tile fits the budget
+    overlap          px shared along every cell edge; None: 4 tokens; 0: a hard partition
+    halo             px of context seen beyond a cell's edge; None: 3 tokens (crops: 4 latents)
+    budget           share of the frame's tokens in a tile, or bytes; None: see plan_token_tiles
+    shape            hex | rect (the baseline) | none (one tile)
+    span, rotation   of the grid over the frame, see hex_grid
+    tiles            tokens | crop | auto (tokens where the model's family has an adapter)
+    order            block-major: every block on all tiles, weights are read once per step
+                     tile-major: every tile through all blocks; less memory, weights read per tile
+    exchange         step | block, see h3video.tiling.fuse
+    window           latent frames that a tile takes at a time; None or 0: all of them
+    window_overlap   latent frames that neighbouring windows share
+    window_mode      fused: both windows are blended there; frozen: the earlier one rules
+    start_step, end_step   sampling steps that run in tiles, counted from 0, end excluded;
+                     None: to the last. Other steps see the full frame
+    accumulate       device | cpu: where the tiles' hidden states wait
+    """
+
+    hex_res: int | str = "auto"
+    overlap: float | None = None
+    halo: float | None = None
+    budget: float | int | str | None = None
+    shape: str = "hex"
+    span: float = DEFAULT_SPAN
+    rotation: float = 0.0
+    tiles: str = "auto"
+    order: str = "block-major"
+    exchange: str = "step"
+    window: int | None = None
+    window_overlap: int = 2
+    window_mode: str = "fused"
+    start_step: int = 0
+    end_step: int | None = None
+    accumulate: str = "device"
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a value that no frame could make right."""
+        choices = (
+            ("tiles", TILES), ("shape", SHAPES), ("order", ORDERS), ("exchange", EXCHANGES),
+            ("window_mode", WINDOW_MODES), ("accumulate", ACCUMULATE),
+        )  # fmt: skip
+        for name, allowed in choices:
+            value = getattr(self, name)
+            if value not in allowed:
+                raise UsageError(f"{name} {value!r} is unknown; use {', '.join(allowed)}")
+        if self.hex_res != "auto" and not (
+            isinstance(self.hex_res, int) and 0 <= self.hex_res <= 15
+        ):
+            raise UsageError(f"hex_res {self.hex_res} is out of range 0..15 (or auto)")
+        parse_budget(self.budget)
+        if self.window is not None and self.window < 0:
+            raise UsageError(f"window {self.window} is negative; use 0 for all frames")
+        if self.window_overlap < 0:
+            raise UsageError(f"window_overlap {self.window_overlap} is negative; use 0 or more")
+        if self.window and self.window_overlap > self.window // 2:
+            raise UsageError(
+                f"window_overlap {self.window_overlap} is more than half of the window of "
+                f"{self.window} latent frames; use at most {self.window // 2}"
+            )
+        if self.start_step < 0 or (self.end_step is not None and self.end_step <= self.start_step):
+            raise UsageError(
+                f"steps {self.start_step} to {self.end_step} are none; end_step is excluded and "
+                "must be above start_step"
+            )
+        if self.order == "tile-major" and self.exchange == "block":
+            raise UsageError(
+                "exchange=block blends the tiles after every block, which order=tile-major cannot; "
+                "use block-major"
+            )

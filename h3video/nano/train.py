@@ -25,7 +25,7 @@ def main() -> None:
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--frame-minutes", type=float, default=9.0)
     p.add_argument("--clip-minutes", type=float, default=12.0)
-    p.add_argument("--transformer-minutes", type=float, default=60.0)
+    p.add_argument("--transformer-minutes", type=float, default=150.0)
     p.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
     a = p.parse_args()
     state = torch.load(train_vae.train(a.out, a.seed, (a.frame_minutes, a.clip_minutes)))

@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")
 
-from h3video.nano.follow import LIMITS, TARGET, Report, follow, held_out_scenes, main, pipeline
+from h3video.nano.follow import LIMITS, Report, follow, held_out_scenes, main, pipeline
 from h3video.nano.judge import Seen
 
 
@@ -17,8 +17,6 @@ def test_held_out_prompts():
     assert all(shares[kind] >= limit for kind, limit in LIMITS.items()), (
         shares, report.misses(),
     )  # fmt: skip
-    if min(shares.values()) < TARGET:
-        pytest.xfail(f"the target is {TARGET:.0%} of each, the shipped weights reach {shares}")
 
 
 def test_held_out_scenes_are_balanced():

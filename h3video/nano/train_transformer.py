@@ -65,8 +65,6 @@ class Trainer:
 
     def __init__(self, seed: int) -> None:
         torch.manual_seed(seed)
-        # Averages of gradients that have died out become denormal, and slow a CPU by a third.
-        torch.set_flush_denormal(True)
         self.rng = np.random.default_rng(seed)
         self.tokenizer = make_tokenizer()
         self.masters = nn.ModuleDict({"text": make_encoder(), "dit": make_transformer()})
@@ -196,6 +194,8 @@ class Trainer:
 def train(folder: Path, seed: int, minutes: float, resume: bool) -> Path:
     """Train on the latents in folder/latents for the given minutes; returns the checkpoint."""
     path = folder / "transformer.pt"
+    # Averages of gradients that have died out become denormal, and slow a CPU by a third.
+    torch.set_flush_denormal(True)
     trainer = Trainer(seed)
     begin = trainer.resume(path) if resume and path.exists() else 0.0
     clips = load(folder / "latents")

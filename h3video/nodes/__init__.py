@@ -19,8 +19,11 @@ NODES = {
     "H3CellsFromText": "cells_text",
     "H3SplitTiles": "split_tiles",
     "H3MergeChunks": "merge_chunks",
+    "H3HexTiles": "hex_tiles",
+    "H3RegionPrompts": "region_prompts",
     "H3FreeMemory": "free_memory",
     "H3FiniteGuard": "finite_guard",
+    "H3HexWalkSampler": "hex_walk_sampler",
 }
 """Node id -> the module of this package that holds the class of the same name."""
 

@@ -107,7 +107,7 @@ class H3HexTiles(io.ComfyNode):
                 )),
             ],
             outputs=[
-                io.Model.Output(display_name="model", tooltip="The model, sampling in tiles."),
+                io.Model.Output("tiled", display_name="model", tooltip="The model, sampling in tiles."),
             ],
         )  # fmt: skip
 

@@ -48,7 +48,7 @@ class H3RegionPrompts(io.ComfyNode):
             ],
             outputs=[
                 io.Conditioning.Output(
-                    display_name="conditioning",
+                    "conditioning", display_name="conditioning",
                     tooltip="Base prompt and regions, for a sampler or another H3 Region Prompts.",
                 ),
             ],

@@ -11,7 +11,7 @@ tokens. A host's states are streams by name, [B, tokens, channels] each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from time import perf_counter
 
 import torch
@@ -32,8 +32,9 @@ class TileRunner:
 
     on_tile      called after each tile of each block with the share of the pass that it was
     accumulate   device | cpu: where states of exchange "step" wait between blocks
-    active       numbers of the plan's tiles that run; None: all. Where an inactive tile has
-                 weight the result is not complete, and must not be used
+    active       numbers of the plan's tiles that run, each with its share in what all tiles have
+                 in common (sound); None: all, by the area that they own. Where an inactive tile
+                 has weight the result is not complete, and must not be used
     even         tiles count fully wherever they have weight, for one that is weighed later
     """
 
@@ -43,7 +44,7 @@ class TileRunner:
         *,
         on_tile: Callable[[float], None] | None = None,
         accumulate: str = "device",
-        active: Collection[int] | None = None,
+        active: Mapping[int, float] | None = None,
         exchange: str | None = None,
         even: bool = False,
     ) -> None:
@@ -55,7 +56,7 @@ class TileRunner:
         self.own_seconds = 0.0
         self.measure = False
         self.done = False
-        self.active = None if active is None else frozenset(active)
+        self.active = None if active is None else dict(active)
         self._states: list[Streams] = []
         self._shapes: dict[str, torch.Size] = {}
 
@@ -207,7 +208,7 @@ class TileRunner:
                 means[key] = rows.clone()
                 first[f"{name} {start}"] = rows
             else:
-                means[key] += (tile.area / total) * (rows - first[f"{name} {start}"])
+                means[key] += (self._area(tile) / total) * (rows - first[f"{name} {start}"])
 
     def _blend(self) -> Streams:
         self.done = True
@@ -229,7 +230,7 @@ class TileRunner:
             if base is None or mean is None:
                 base, mean = rows, rows.clone()
             else:
-                mean += (tile.area / total) * (rows - base)
+                mean += (self._area(tile) / total) * (rows - base)
         assert mean is not None
         return mean
 
@@ -269,8 +270,14 @@ class TileRunner:
             return tile.window.weights[frame]
         return sum(tile.window.weights) / self.plan.latent_frames  # a condition: every window
 
+    def _area(self, tile: Tile) -> float:
+        if self.active is None:
+            return tile.area
+        frames = sum(tile.window.weights) / self.plan.latent_frames
+        return self.active[tile.number] * frames
+
     def _total_area(self) -> float:
-        return sum(tile.area for tile in self.tiles)
+        return sum(self._area(tile) for tile in self.tiles)
 
     def _zeros(self, like: Tensor) -> Tensor:
         return torch.zeros(like.shape, dtype=torch.float32, device=like.device)

@@ -72,12 +72,18 @@ def _shares(fine: int, coarse: int) -> Map:
     return shares / shares.sum(1, keepdims=True)
 
 
-def tiles_of(plan: TokenPlan, weight: Map) -> frozenset[int]:
-    """The tiles that have weight on a token where `weight` [rows, columns] is above 0."""
+def tiles_of(plan: TokenPlan, weight: Map) -> dict[int, float]:
+    """The tiles that have weight on a token where `weight` [rows, columns] is above 0.
+
+    Returns for each the share of the frame that it owns of the region.
+    """
     flat = weight.reshape(-1)
-    return frozenset(
-        number for number, own in enumerate(plan.weights()) if (flat[own.points] > 0.0).any()
-    )
+    found = {}
+    for number, own in enumerate(plan.weights()):
+        both = float((own.weight * flat[own.points]).sum(dtype="float64"))
+        if both > 0.0:
+            found[number] = both / flat.size
+    return found
 
 
 def region_runs(plan: TokenPlan, weights: Collection[Map]) -> int:

@@ -47,7 +47,7 @@ def render(folder, *arguments):
         (["--steps", 0], "steps 0 is out of range 1..1000"),
         (["--seed", -1], "seed -1 is out of range"),
         (["--budget", "lots"], "budget 'lots' is not understood; use for example 0.25, 25% or 512"),
-        (["--budget", "0.001"], "no tile of 832x480x81 fits the budget"),
+        (["--budget", "0.001"], "no tile of 832x480 with 21 latent frames fits the budget"),
         (["--shape", "oval"], "invalid choice: 'oval'"),
         (["--span", 2], "span 2 is out of range 0.001..0.33"),
         (["--unknown", 2], "unrecognized arguments: --unknown"),

@@ -43,4 +43,4 @@ def test_the_command_says_when_a_limit_is_missed(monkeypatch, capsys):
     monkeypatch.setattr(module, "follow", lambda pipe, scenes, keep: Report(
         list(scenes), [Seen("red", "blue", "left", 0.1)] * len(scenes)))  # fmt: skip
     assert main(["--prompts", "4"]) == 1
-    assert "target 85%" in capsys.readouterr().out
+    assert "limit 85%" in capsys.readouterr().out

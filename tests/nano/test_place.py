@@ -21,15 +21,15 @@ def test_probes_learn_what_hidden_states_tell_and_nothing_else():
     torch.manual_seed(0)
     want = places(2, 3, 4)
     lift = torch.randn(FEATURES, WIDTH)
-    told = (want @ lift + 0.05 * torch.randn(4, 24, WIDTH)).requires_grad_()
-    silent = torch.randn(4, 24, WIDTH)
     losses = {}
-    for name, hidden in (("told", told), ("silent", silent)):
+    for name, share in (("told", 1.0), ("silent", 0.0)):
         probes = PlaceProbes()
-        for _ in range(150):
+        for _ in range(200):
+            hidden = share * (want @ lift) + torch.randn(16, 24, WIDTH)
+            hidden.requires_grad_()
             loss = probes.loss([hidden] * (max(BLOCKS) + 1), 2, 3, 4)
             loss.backward()
             probes.update()
         losses[name] = loss.item()
+        assert hidden.grad is not None and hidden.grad.abs().sum() > 0  # it teaches what it reads
     assert losses["told"] < 0.2 * losses["silent"]
-    assert told.grad is not None and told.grad.abs().sum() > 0  # the transformer is taught, too

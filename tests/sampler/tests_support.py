@@ -19,6 +19,26 @@ def attach(model, how):
     return real(model, how)
 
 
+def attach_seeing_all(model, how):
+    """Tiles that own what they should and all see the whole frame."""
+    import dataclasses
+
+    tiled = attach(model, how)
+    tiling, known = tiled.h3video_tiling, {}
+    original = tiling.plan
+
+    def plan(family):
+        found = original(family)
+        if id(found) not in known:
+            everything = tuple(range(found.columns * found.rows))
+            tiles = tuple(dataclasses.replace(t, tokens=everything) for t in found.tiles)
+            known[id(found)] = (found, dataclasses.replace(found, tiles=tiles))
+        return known[id(found)][1]
+
+    tiling.plan = plan
+    return tiled
+
+
 def family_parameters():
     """pytest parameters of every family, new ones marked with the ComfyUI they need."""
     import pytest

@@ -152,7 +152,7 @@ def test_only_active_tiles_run():
     plan = plan_for()
     ran = []
     toy(table_of(plan), 2, lambda i, tile, h: ran.append(tile.number) or h,
-        torch.zeros(1, plan.frame_tokens, 1), active={1, 3})  # fmt: skip
+        torch.zeros(1, plan.frame_tokens, 1), active={1: 0.5, 3: 0.5})  # fmt: skip
     assert ran == [1, 3, 1, 3]
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from h3video.errors import UsageError
 from h3video.models import WAN, DenoiserShape
 from h3video.tiling import plan_token_tiles
+from h3video.tiling.tokens import plan_latent_tiles
 
 SHAPE = DenoiserShape(hidden=256, ffn=1024, heads=2, layers=6)
 
@@ -102,7 +103,7 @@ def test_hexagons_run_fewer_tokens_than_squares_at_equal_context():
 
 
 def test_narrow_overlap_is_widened_with_a_warning(caplog):
-    plan_token_tiles.cache_clear()
+    plan_latent_tiles.cache_clear()
     plan = plan_token_tiles(1280, 704, 81, WAN, overlap=32.0)
     assert plan.overlap == 64.0
     assert "overlap 32 px is taken as 64 px" in caplog.text
@@ -111,7 +112,7 @@ def test_narrow_overlap_is_widened_with_a_warning(caplog):
 
 def test_same_arguments_same_plan():
     a = plan_token_tiles(1280, 704, 81, WAN, hex_res=3)
-    plan_token_tiles.cache_clear()
+    plan_latent_tiles.cache_clear()
     b = plan_token_tiles(1280, 704, 81, WAN, hex_res=3)
     assert a == b
     assert json.dumps(a.to_json()) == json.dumps(b.to_json())
@@ -129,7 +130,7 @@ def test_same_arguments_same_plan():
         (dict(halo=float("nan")), "halo nan is out of range"),
         (dict(shape="round"), "shape 'round' is unknown; use hex, rect or none"),
         (dict(exchange="never"), "exchange 'never' is unknown"),
-        (dict(budget=0.01), "no tile of 640x384x17 fits the budget"),
+        (dict(budget=0.01), "no tile of 640x384 with 5 latent frames fits the budget"),
         (dict(budget=10**6), "needs the model's shape"),
         (dict(hex_res=6), "at most 1024 can be tiles"),
     ],

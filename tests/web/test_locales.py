@@ -45,7 +45,7 @@ def _socket(call):
     if _name(call.func) == "advanced":
         call = call.args[0]
     options = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
-    return options.get("display_name", call.args[0].value), options.get("tooltip")
+    return options.get("display_name") or call.args[0].value, options.get("tooltip")
 
 
 def _name(function):

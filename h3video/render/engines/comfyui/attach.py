@@ -177,8 +177,7 @@ class TokenTiling:
     ) -> Any:  # fmt: skip
         from .tile_major import TileMajor
 
-        numbers = sorted(range(len(plan.tiles)) if active is None else active)
-        return TileMajor(plan, numbers, family).run(
+        return TileMajor(plan, active, family).run(
             lambda number, share: self._one_tile(forward, family, plan, options, number, share)
         )
 
@@ -186,7 +185,7 @@ class TokenTiling:
         self, forward: Forward, family: Family, plan: TokenPlan, options: dict[str, Any],
         number: int, share: float,
     ) -> Any:  # fmt: skip
-        block_pass = self._pass(family, plan, "step", {number}, share, even=True)
+        block_pass = self._pass(family, plan, "step", {number: 1.0}, share, even=True)
         with family.overrides(lambda: block_pass.runner):
             return forward.call(_with_blocks(options, block_pass))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -47,13 +47,13 @@ class BlockPass:
     family     the adapter of this pass
     plan       what to run;  exchange  step | block
     on_tile    called after each tile of each block with its share of the pass
-    active     numbers of the plan's tiles that run; None: all
+    active     the plan's tiles that run, see TileRunner; None: all
     even       see TileRunner
     """
 
     def __init__(
         self, family: Family, plan: TokenPlan, tables: Tables, *, exchange: str, accumulate: str,
-        on_tile: Callable[[float], None] | None = None, active: Collection[int] | None = None,
+        on_tile: Callable[[float], None] | None = None, active: Mapping[int, float] | None = None,
         even: bool = False, measure: bool = False,
     ) -> None:  # fmt: skip
         self.family = family

@@ -31,8 +31,8 @@ class ActiveRegion:
 
     weight: Any
 
-    def tiles(self, plan: TokenPlan) -> frozenset[int]:
-        """The tiles that run."""
+    def tiles(self, plan: TokenPlan) -> dict[int, float]:
+        """The tiles that run, with the share of the frame that each owns of the region."""
         return tiles_of(plan, self.weight)
 
 

@@ -6,7 +6,7 @@ the model are read once per tile: slow where they are streamed, which is why it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -19,12 +19,15 @@ from .families.base import Family
 class TileMajor:
     """The passes of one step.
 
-    numbers   tiles of the plan that run
+    active   tiles of the plan that run with their shares, see TileRunner; None: all
     """
 
-    def __init__(self, plan: TokenPlan, numbers: Sequence[int], family: Family) -> None:
+    def __init__(
+        self, plan: TokenPlan, active: Mapping[int, float] | None, family: Family
+    ) -> None:
         self.plan = plan
-        self.numbers = list(numbers)
+        self.active = active
+        self.numbers = sorted(range(len(plan.tiles)) if active is None else active)
         self.patch = family.video.patch
 
     def run(self, call: Callable[[int, float], Any]) -> Any:
@@ -39,7 +42,7 @@ class TileMajor:
             parts = list(result) if listed else [result]
             dtype = parts[0].dtype
             w = weights[number]
-            area = float(w.weight.sum()) / (self.plan.columns * self.plan.rows)
+            area = float(w.weight.sum()) if self.active is None else self.active[number]
             total += area
             part = parts[0].float() * self._map(w, parts[0])
             picture = part if picture is None else picture.add_(part)
@@ -53,8 +56,10 @@ class TileMajor:
         return out if listed else out[0]
 
     def _map(self, weights: Any, like: Tensor) -> Tensor:
-        flat = torch.zeros(self.plan.columns * self.plan.rows, dtype=torch.float32)
-        flat[torch.as_tensor(weights.points)] = torch.as_tensor(weights.weight)
-        tokens = flat.view(self.plan.rows, self.plan.columns)
+        import numpy as np
+
+        flat = np.zeros(self.plan.columns * self.plan.rows, np.float32)
+        flat[weights.points] = weights.weight
+        tokens = torch.from_numpy(flat).view(self.plan.rows, self.plan.columns)
         latents = tokens.repeat_interleave(self.patch, 0).repeat_interleave(self.patch, 1)
         return latents[: like.shape[-2], : like.shape[-1]].to(like.device)

@@ -1,0 +1,165 @@
+"""Hexagonal tiles inside ComfyUI's sampler against the full frame, in one run.
+
+    COMFYUI_PATH=... python benchmarks/comfy_tiling.py [--memory] [--time] [--json FILE]
+
+Tiny random models in ComfyUI's own classes, with the proportions of the real ones. One sampling
+step each: the full frame, the default plan, the default plan in squares, and a tile-by-tile loop
+(all blocks of a tile, then the next tile, as other tilers do). Every figure is a ratio to the
+full frame of the same run.
+
+--memory   peak of live tensor bytes at 1280x704 and 1920x1088; our own share of the time
+--time     seconds of a step from 10,000 to 200,000 tokens (one narrow layer; minutes)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+VARIANTS: dict[str, dict[str, Any]] = {
+    "full frame": {"shape": "none"},
+    "hex (default)": {},
+    "squares": {"shape": "rect"},
+    "tile by tile": {"order": "tile-major"},
+}
+SIZES = {"1280x704": (1280, 704), "1920x1088": (1920, 1088)}
+TOKENS = (10_000, 32_000, 100_000, 200_000)
+
+
+def load_comfyui() -> None:
+    """ComfyUI's modules and the tests' tiny models, in this process."""
+    for folder in ("tests/comfy/comfy_harness", "tests/comfy", "tests/sampler", "."):
+        sys.path.insert(0, str(ROOT / folder))
+    import cpu_wheels
+    from comfy_harness import comfyui_folder
+
+    cpu_wheels.install()
+    sys.path.insert(0, str(comfyui_folder()))
+    kept, sys.argv = sys.argv, ["main.py", "--cpu", "--use-pytorch-cross-attention"]
+    import comfy.options
+
+    comfy.options.enable_args_parsing()
+    import comfy.sample
+    import comfy.samplers
+
+    sys.argv = kept
+
+
+def models() -> dict[str, tuple[Any, tuple[int, int, int], int]]:
+    """Name -> (model, (channels, latent px, latent frames)); widths in the real proportions."""
+    import tiny
+    import torch
+
+    bf16 = torch.bfloat16
+    found = {
+        "wan": (tiny.wan(bf16, dim=256, ffn_dim=692, num_layers=2), (16, 8, 3)),
+        "hunyuan": (tiny.hunyuan(bf16, mlp_ratio=4.0), (16, 8, 3)),
+        "ltx": (tiny.ltx(bf16), (128, 32, 9)),
+    }
+    if hasattr(__import__("comfy.supported_models").supported_models, "MiniMaxH3"):
+        found["minimax_h3"] = (
+            tiny.minimax_h3(bf16, hidden_size=192, num_attention_heads=2, ffn_hidden_size=512,
+                            num_layers=2), (24, 16, 7))  # fmt: skip
+        found["ltxav"] = (tiny.ltxav(bf16), (128, 32, 9))
+    return found
+
+
+def one(model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]) -> dict[str, Any]:
+    """One sampling step: seconds, peak bytes, the plan, our own share of the time."""
+    import tiny
+    from tiling import LiveBytes
+
+    from h3video.render.engines.comfyui.attach import attach
+    from h3video.tiling.settings import HexSettings
+
+    tiled = attach(model, HexSettings(**settings))
+    tiny.sample(tiled, family, steps=1, size=size)  # index tensors, caches
+    with LiveBytes() as live:
+        tiny.sample(tiled, family, steps=1, size=size)
+    tiling = tiled.h3video_tiling
+    tiling.measure, tiling.own_seconds = True, 0.0
+    started = time.perf_counter()
+    tiny.sample(tiled, family, steps=1, size=size)
+    seconds = time.perf_counter() - started
+    plan = tiling.plans[-1]
+    return {"seconds": seconds, "peak": live.peak, "own": tiling.own_seconds / seconds,
+            "tiles": len(plan.tiles), "share": plan.share, "price": plan.price,
+            "expected": plan.expected_time, "tokens": plan.frame_tokens}  # fmt: skip
+
+
+def memory(rows: list[dict[str, Any]]) -> None:
+    """The table of peaks."""
+    print(f"{'model':<11} {'canvas':<10} {'variant':<14} {'tiles':>5} {'share':>6} {'price':>6} "
+          f"{'peak MiB':>9} {'of full':>8} {'time of full':>12} {'ours':>6}")  # fmt: skip
+    for family, (model, (channels, px, frames)) in models().items():
+        for canvas, (width, height) in SIZES.items():
+            full = None
+            for variant, settings in VARIANTS.items():
+                row = one(model, family, (channels, frames, height // px, width // px), settings)
+                full = full or row
+                row |= {"model": family, "canvas": canvas, "variant": variant,
+                        "memory_ratio": row["peak"] / full["peak"],
+                        "time_ratio": row["seconds"] / full["seconds"]}  # fmt: skip
+                rows.append(row)
+                print(f"{family:<11} {canvas:<10} {variant:<14} {row['tiles']:>5} "
+                      f"{row['share']:>6.2f} {row['price']:>6.2f} {row['peak'] / 2**20:>9.0f} "
+                      f"{row['memory_ratio']:>8.2f} {row['time_ratio']:>12.2f} "
+                      f"{row['own']:>6.1%}", flush=True)  # fmt: skip
+
+
+def times(rows: list[dict[str, Any]]) -> None:
+    """Seconds of a step by number of tokens, at 16:9."""
+    import tiny
+    import torch
+
+    from h3video.render.engines.comfyui.attach import attach
+    from h3video.tiling.settings import HexSettings
+
+    model = tiny.wan(torch.bfloat16, dim=64, ffn_dim=172, num_heads=1, num_layers=1)
+    print(f"{'tokens':>8} {'variant':<14} {'seconds':>8} {'of full':>8} {'expected':>8}")
+    for wanted in TOKENS:
+        frames = max(1, round(wanted / (120 * 68))) if wanted >= 32_000 else 3
+        rows_, columns = (68, 120) if wanted >= 32_000 else (44, 80)
+        size, full = (16, frames, rows_ * 2, columns * 2), 0.0
+        for variant, settings in VARIANTS.items():
+            tiled = attach(model, HexSettings(**settings))
+            started = time.perf_counter()
+            tiny.sample(tiled, "wan", steps=1, size=size)
+            seconds = time.perf_counter() - started
+            full = full or seconds
+            plan = tiled.h3video_tiling.plans[-1]
+            rows.append({"tokens": plan.frame_tokens, "variant": variant, "seconds": seconds,
+                         "time_ratio": seconds / full, "expected": plan.expected_time})  # fmt: skip
+            print(f"{plan.frame_tokens:>8} {variant:<14} {seconds:>8.2f} {seconds / full:>8.2f} "
+                  f"{plan.expected_time or 0:>8.2f}", flush=True)  # fmt: skip
+
+
+def main() -> None:
+    """Print the tables."""
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--memory", action="store_true")
+    p.add_argument("--time", action="store_true")
+    p.add_argument("--json", help="write the figures to a file")
+    a = p.parse_args()
+    load_comfyui()
+    import torch
+
+    print(f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, bfloat16")
+    found: dict[str, list[dict[str, Any]]] = {"memory": [], "time": []}
+    if a.memory or not a.time:
+        memory(found["memory"])
+    if a.time or not a.memory:
+        times(found["time"])
+    if a.json:
+        Path(a.json).write_text(json.dumps({"machine": platform.machine(), **found}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -57,48 +57,72 @@ def models() -> dict[str, tuple[Any, tuple[int, int, int], int]]:
     import tiny
     import torch
 
+    # Rotary tables are as wide as a head: heads are many and narrow, as many as the real ones have.
     bf16 = torch.bfloat16
     found = {
-        "wan": (tiny.wan(bf16, dim=256, ffn_dim=692, num_layers=2), (16, 8, 3)),
-        "hunyuan": (tiny.hunyuan(bf16, mlp_ratio=4.0), (16, 8, 3)),
-        "ltx": (tiny.ltx(bf16), (128, 32, 9)),
-    }
+        "wan": (tiny.wan(bf16, dim=640, ffn_dim=1728, num_heads=40, num_layers=2), (16, 8, 1)),
+        "hunyuan": (
+            tiny.hunyuan(bf16, hidden_size=384, num_heads=24, axes_dim=[4, 6, 6], mlp_ratio=4.0),
+            (16, 8, 1),
+        ),
+        "ltx": (tiny.ltx(bf16, cross_attention_dim=512, attention_head_dim=16,
+                         num_attention_heads=32, num_layers=2), (128, 32, 5)),
+    }  # fmt: skip
     if hasattr(__import__("comfy.supported_models").supported_models, "MiniMaxH3"):
         found["minimax_h3"] = (
-            tiny.minimax_h3(bf16, hidden_size=192, num_attention_heads=2, ffn_hidden_size=512,
-                            num_layers=2), (24, 16, 7))  # fmt: skip
-        found["ltxav"] = (tiny.ltxav(bf16), (128, 32, 9))
+            tiny.minimax_h3(bf16, hidden_size=672, num_attention_heads=56, attention_head_dim=16,
+                            ffn_hidden_size=1792, num_layers=2, rope_inv_freq_len=2),
+            (24, 16, 7),
+        )  # fmt: skip
+        found["ltxav"] = (
+            tiny.ltxav(bf16, cross_attention_dim=512, audio_cross_attention_dim=256,
+                       attention_head_dim=16, audio_attention_head_dim=8, num_attention_heads=32,
+                       audio_num_attention_heads=32, num_layers=2), (128, 32, 5),
+        )  # fmt: skip
     return found
 
 
 def one(model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]) -> dict[str, Any]:
     """One sampling step: seconds, peak bytes, the plan, our own share of the time."""
     import tiny
+    from comfy.patcher_extension import WrappersMP
     from tiling import LiveBytes
 
     from h3video.render.engines.comfyui.attach import attach
     from h3video.tiling.settings import HexSettings
 
+    peaks = []
+
+    def watch(executor: Any, *args: Any, **kwargs: Any) -> Any:
+        with LiveBytes() as live:  # of the transformer's pass; the sampler's own is not ours
+            out = executor(*args, **kwargs)
+        peaks.append(live.peak)
+        return out
+
+    watched = model.clone()
+    watched.add_wrapper_with_key(WrappersMP.DIFFUSION_MODEL, "watch", watch)
+    tiny.sample(attach(watched, HexSettings(**settings)), family, steps=1, size=size)
     tiled = attach(model, HexSettings(**settings))
     tiny.sample(tiled, family, steps=1, size=size)  # index tensors, caches
-    with LiveBytes() as live:
-        tiny.sample(tiled, family, steps=1, size=size)
     tiling = tiled.h3video_tiling
     tiling.measure, tiling.own_seconds = True, 0.0
     started = time.perf_counter()
     tiny.sample(tiled, family, steps=1, size=size)
     seconds = time.perf_counter() - started
     plan = tiling.plans[-1]
-    return {"seconds": seconds, "peak": live.peak, "own": tiling.own_seconds / seconds,
-            "tiles": len(plan.tiles), "share": plan.share, "price": plan.price,
+    return {"seconds": seconds, "peak": max(peaks), "own": tiling.own_seconds / seconds,
+            "tiles": len(plan.tiles), "estimate": plan.activation_bytes(),
+            "share": plan.share, "price": plan.price,
             "expected": plan.expected_time, "tokens": plan.frame_tokens}  # fmt: skip
 
 
-def memory(rows: list[dict[str, Any]]) -> None:
+def memory(rows: list[dict[str, Any]], only: list[str] | None) -> None:
     """The table of peaks."""
     print(f"{'model':<11} {'canvas':<10} {'variant':<14} {'tiles':>5} {'share':>6} {'price':>6} "
           f"{'peak MiB':>9} {'of full':>8} {'time of full':>12} {'ours':>6}")  # fmt: skip
     for family, (model, (channels, px, frames)) in models().items():
+        if only and family not in only:
+            continue
         for canvas, (width, height) in SIZES.items():
             full = None
             for variant, settings in VARIANTS.items():
@@ -146,6 +170,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--memory", action="store_true")
     p.add_argument("--time", action="store_true")
+    p.add_argument("--models", nargs="+", help="only these models in the table of peaks")
     p.add_argument("--json", help="write the figures to a file")
     a = p.parse_args()
     load_comfyui()
@@ -154,7 +179,7 @@ def main() -> None:
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, bfloat16")
     found: dict[str, list[dict[str, Any]]] = {"memory": [], "time": []}
     if a.memory or not a.time:
-        memory(found["memory"])
+        memory(found["memory"], a.models)
     if a.time or not a.memory:
         times(found["time"])
     if a.json:

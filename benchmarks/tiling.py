@@ -110,7 +110,7 @@ def measure(model: Any, size: tuple[int, int], frames: int, settings: dict[str, 
     with LiveBytes() as live:
         model(x, t, text)
     h3video.remove_hex_tiling(pipe)
-    plan = runner.plan
+    plan = tiling.plans[-1]
     return {
         "seconds": min(seconds), "own_share": min(own), "peak_bytes": live.peak,
         "estimated_bytes": plan.activation_bytes(), "tiles": len(plan.tiles),

@@ -101,8 +101,8 @@ def tiling(parser: argparse.ArgumentParser) -> None:
         help=f"gnomonic plane units across the longer side (default: {DEFAULT_SPAN})",
     )  # fmt: skip
     group.add_argument(
-        "--rotation", type=number("rotation", -360, 360), default=0.0, metavar="DEG",
-        help="turn of the grid in degrees (default: 0)",
+        "--rotation", type=number("rotation", -360, 360), default=None, metavar="DEG",
+        help="turn of the grid in degrees (default: 0, or what needs less with hex_res auto)",
     )  # fmt: skip
 
 

@@ -1,11 +1,28 @@
 """What each model family allows and costs: legal sizes, tokens, work and memory a token."""
 
 from .family import DenoiserShape, VideoFamily
+from .flux import FLUX
+from .hunyuan import HUNYUAN, HUNYUAN_15
+from .ltx import LTX, LTX2
+from .minimax_h3 import MINIMAX_H3
 from .wan import WAN
 
-__all__ = ["WAN", "DenoiserShape", "VideoFamily", "family_of"]
+__all__ = [
+    "FLUX",
+    "HUNYUAN",
+    "HUNYUAN_15",
+    "LTX",
+    "LTX2",
+    "MINIMAX_H3",
+    "WAN",
+    "DenoiserShape",
+    "VideoFamily",
+    "family_of",
+]
 
-FAMILIES = {WAN.name: WAN}
+FAMILIES = {
+    family.name: family for family in (WAN, MINIMAX_H3, LTX, LTX2, HUNYUAN, HUNYUAN_15, FLUX)
+}
 
 
 def family_of(transformer_class: str) -> VideoFamily | None:

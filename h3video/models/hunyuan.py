@@ -7,7 +7,10 @@ both), the later ones run them as one sequence, text first. 1.0 has latents of 8
 
 from __future__ import annotations
 
-from .family import VideoFamily
+from collections.abc import Mapping
+from typing import Any
+
+from .family import DenoiserShape, VideoFamily
 
 HUNYUAN = VideoFamily(
     name="hunyuan-video",
@@ -30,3 +33,21 @@ HUNYUAN_15 = VideoFamily(
     patch=1,
     fps=24,
 )
+
+
+def denoiser_shape(
+    config: Mapping[str, Any], dtype_bytes: int = 2, text_tokens: int = 256
+) -> DenoiserShape:
+    """The shape of diffusers' HunyuanVideo transformers from their configuration.
+
+    1.0 has double and single blocks, counted alike; 1.5 has double ones only.
+    """
+    hidden = config["num_attention_heads"] * config["attention_head_dim"]
+    return DenoiserShape(
+        hidden=hidden,
+        ffn=int(hidden * config["mlp_ratio"]),
+        heads=config["num_attention_heads"],
+        layers=config["num_layers"] + config.get("num_single_layers", 0),
+        text_tokens=text_tokens,
+        dtype_bytes=dtype_bytes,
+    )

@@ -7,7 +7,10 @@ blocks run sound beside the picture and let each attend to the other.
 
 from __future__ import annotations
 
-from .family import VideoFamily
+from collections.abc import Mapping
+from typing import Any
+
+from .family import DenoiserShape, VideoFamily
 
 LTX = VideoFamily(
     name="ltx-video",
@@ -31,3 +34,21 @@ LTX2 = VideoFamily(
     fps=25,
     sound=True,
 )
+
+
+def denoiser_shape(
+    config: Mapping[str, Any], dtype_bytes: int = 2, text_tokens: int = 256
+) -> DenoiserShape:
+    """The shape of diffusers' LTX or LTX-2 transformer from its configuration.
+
+    LTX-2's sound stream, a few per cent of the tokens, is not counted.
+    """
+    hidden = config["num_attention_heads"] * config["attention_head_dim"]
+    return DenoiserShape(
+        hidden=hidden,
+        ffn=4 * hidden,
+        heads=config["num_attention_heads"],
+        layers=config["num_layers"],
+        text_tokens=text_tokens,
+        dtype_bytes=dtype_bytes,
+    )

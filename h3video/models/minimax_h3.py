@@ -8,7 +8,10 @@ frame, left and right), then the frame's tokens, which every block sees together
 
 from __future__ import annotations
 
-from .family import VideoFamily
+from collections.abc import Mapping
+from typing import Any
+
+from .family import DenoiserShape, VideoFamily
 
 MINIMAX_H3 = VideoFamily(
     name="minimax-h3",
@@ -24,3 +27,21 @@ MINIMAX_H3 = VideoFamily(
     latent_step=5,
     sound=True,
 )
+
+
+def denoiser_shape(
+    config: Mapping[str, Any], dtype_bytes: int = 2, text_tokens: int = 512
+) -> DenoiserShape:
+    """The shape of diffusers' MiniMax-H3 transformer from its configuration.
+
+    The feed-forward is gated: its first layer is twice `ffn_dim` wide, the largest tensor of a
+    block. Attention is a third wider than the hidden states, which is not counted.
+    """
+    return DenoiserShape(
+        hidden=config["hidden_size"],
+        ffn=2 * config["ffn_dim"],
+        heads=config["num_attention_heads"],
+        layers=config["num_layers"],
+        text_tokens=text_tokens,
+        dtype_bytes=dtype_bytes,
+    )

@@ -16,7 +16,7 @@ from .family import DenoiserShape, VideoFamily
 
 WAN = VideoFamily(
     name="wan",
-    transformer_classes=("WanTransformer3DModel",),
+    transformer_classes=("WanTransformer3DModel", "WanVACETransformer3DModel"),
     size_multiple=16,
     frame_step=4,
     vae_space=8,
@@ -37,7 +37,7 @@ def with_vae(family: VideoFamily, vae_space: int) -> VideoFamily:
 
 
 def denoiser_shape(config: Mapping[str, Any], dtype_bytes: int = 2) -> DenoiserShape:
-    """The shape of a WanTransformer3DModel from its configuration."""
+    """The shape of diffusers' Wan transformer from its configuration."""
     return DenoiserShape(
         hidden=config["num_attention_heads"] * config["attention_head_dim"],
         ffn=config["ffn_dim"],

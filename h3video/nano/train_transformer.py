@@ -42,7 +42,8 @@ DROP_CAPTION = 0.1
 PARTS_FROM, PARTS_SHARE = 0.6, 0.3
 MOVING_UNTIL, MOVING_WEIGHT, MOVING_FROM = 0.75, 5.0, 0.6
 """What moves takes 5 % of the tokens and has two thirds of the words: until three quarters of the
-time its tokens count five times. A token moves when it is this far from the clip's median in the mean."""
+time its tokens count five times. A token moves when in the mean it is this far from the clip's
+median."""
 
 RATE = 3e-3
 EMA = 0.998

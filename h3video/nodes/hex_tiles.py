@@ -103,11 +103,14 @@ class H3HexTiles(io.ComfyNode):
                 )),
                 advanced(io.Float.Input(
                     "rotation", default=0.0, min=-180.0, max=180.0, step=0.001, optional=True,
-                    tooltip="Turns the grid, in degrees.",
+                    tooltip="Turns the grid, in degrees. 0 with hex_res auto: whichever of 0 "
+                    "and 30 degrees needs less.",
                 )),
             ],
             outputs=[
-                io.Model.Output("tiled", display_name="model", tooltip="The model, sampling in tiles."),
+                io.Model.Output(
+                    "tiled", display_name="model", tooltip="The model, sampling in tiles."
+                ),
             ],
         )  # fmt: skip
 
@@ -115,17 +118,19 @@ class H3HexTiles(io.ComfyNode):
     @says_what_to_install
     def execute(
         cls, model: Any, hex_res: str = "auto", budget: str = "auto", overlap: int = -1,
-        halo: int = -1, end_step: int = -1, window: int = 0, **rest: Any,
+        halo: int = -1, end_step: int = -1, window: int = 0, rotation: float = 0.0,
+        **rest: Any,
     ) -> Any:  # fmt: skip
         from ..render.engines.comfyui.attach import attach
         from ..tiling.settings import HexSettings
 
         settings = HexSettings(
-            hex_res="auto" if hex_res == "auto" else int(hex_res),
+            hex_res=hex_res if hex_res == "auto" else int(hex_res),
             budget=None if budget.strip() in ("", "auto") else budget,
             overlap=None if overlap < 0 else float(overlap),
             halo=None if halo < 0 else float(halo),
             window=window or None,
+            rotation=rotation or None,
             end_step=None if end_step < 0 else end_step,
             **rest,
         )

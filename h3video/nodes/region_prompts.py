@@ -62,7 +62,7 @@ class H3RegionPrompts(io.ComfyNode):
 
 
 def region_mask(mask: Any, cells: Any, select: str) -> Any:
-    """The region as a mask [height, width]. Raises UsageError when there is none, or it is empty."""
+    """The region as a mask [height, width]. Raises UsageError when it is missing or empty."""
     import torch
 
     if (mask is None) == (cells is None):

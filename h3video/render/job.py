@@ -41,7 +41,7 @@ class RenderJob:
     shape: str = "hex"
     exchange: str = "step"
     span: float = DEFAULT_SPAN
-    rotation: float = 0.0
+    rotation: float | None = None
     dtype: str = "float32"
     device: str = "cpu"
     version: str = __version__
@@ -78,7 +78,7 @@ class RenderJob:
         """The decoder's plan."""
         return plan_crop_tiles(
             self.width, self.height, family, budget=self.budget, shape=self.shape,
-            span=self.span, rotation=self.rotation,
+            span=self.span, rotation=self.rotation or 0.0,
         )  # fmt: skip
 
 

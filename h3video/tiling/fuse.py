@@ -11,7 +11,7 @@ tokens. A host's states are streams by name, [B, tokens, channels] each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from time import perf_counter
 
 import torch
@@ -134,14 +134,12 @@ class TileRunner:
         for _, start, length in tiles[0].indices[name].along:
             out[:, start : start + length] = self._mean(name, tiles, states, start, length)
         for place, piece in enumerate(tiles[0].indices[name].pieces):
-            # A few frames at a time: the float32 sum of all would be the largest tensor of a step.
             frames, spatial = piece.span.frames, self.plan.columns * self.plan.rows
-            step = max(1, frames // 8)
-            for begin in range(0, frames, step):
-                end = min(begin + step, frames)
-                part = self._sum(name, tiles, states, place, begin, end)
+            for begin, end, channels in _pieces(frames, out.shape[2]):
                 at = piece.span.start + begin * spatial
-                out[:, at : at + (end - begin) * spatial] = part.flatten(1, 2)
+                out[:, at : at + (end - begin) * spatial, channels] = self._sum(
+                    name, tiles, states, place, begin, end, channels
+                ).flatten(1, 2)
         states.clear()
         return out
 
@@ -235,12 +233,13 @@ class TileRunner:
         return mean
 
     def _sum(
-        self, name: str, tiles: list[Tile], states: list[Tensor], place: int, begin: int, end: int
-    ) -> Tensor:
-        """Frames begin..end of a span blended: float32 [B, end - begin, spatial, d]."""
+        self, name: str, tiles: list[Tile], states: list[Tensor], place: int, begin: int, end: int,
+        channels: slice,
+    ) -> Tensor:  # fmt: skip
+        """Some frames and channels of a span blended: float32 [B, frames, spatial, channels]."""
         spatial = self.plan.columns * self.plan.rows
         like = states[0]
-        shape = (like.shape[0], end - begin, spatial, *like.shape[2:])
+        shape = (like.shape[0], end - begin, spatial, channels.stop - channels.start)
         out = torch.zeros(shape, dtype=torch.float32, device=self.table.device)
         for tile, state in zip(tiles, states):
             piece = tile.indices[name].pieces[place]
@@ -248,7 +247,7 @@ class TileRunner:
             if low >= high:
                 continue
             at = piece.offset + (low - piece.first) * tile.tokens
-            rows = state[:, at : at + (high - low) * tile.tokens].to(self.table.device)
+            rows = state[:, at : at + (high - low) * tile.tokens, channels].to(self.table.device)
             rows = rows.unflatten(1, (high - low, tile.tokens)).index_select(2, tile.inside)
             weights = [
                 self._time_weight(tile, piece.span.target, f - piece.first)
@@ -302,6 +301,19 @@ class TileRunner:
     def _own(self, started: float) -> None:
         if self.measure:
             self.own_seconds += perf_counter() - started
+
+
+PIECES = 16
+"""The float32 sum of everything at once would be the largest tensor of a step."""
+
+
+def _pieces(frames: int, channels: int) -> Iterator[tuple[int, int, slice]]:
+    """Frames and channels that are blended together, about a sixteenth of all."""
+    step = max(1, frames // PIECES)
+    wide = max(1, -(-channels * min(frames, PIECES) // PIECES)) if frames < PIECES else channels
+    for begin in range(0, frames, step):
+        for first in range(0, channels, wide):
+            yield begin, min(begin + step, frames), slice(first, min(first + wide, channels))
 
 
 def _release(value: Tensor) -> None:

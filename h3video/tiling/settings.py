@@ -25,7 +25,7 @@ class HexSettings:
     halo             px of context seen beyond a cell's edge; None: 3 tokens (crops: 4 latents)
     budget           share of the frame's tokens in a tile, or bytes; None: see plan_token_tiles
     shape            hex | rect (the baseline) | none (one tile)
-    span, rotation   of the grid over the frame, see hex_grid
+    span, rotation   of the grid over the frame, see plan_latent_tiles
     tiles            tokens | crop | auto (tokens where the model's family has an adapter)
     order            block-major: every block on all tiles, weights are read once per step
                      tile-major: every tile through all blocks; less memory, weights read per tile
@@ -44,7 +44,7 @@ class HexSettings:
     budget: float | int | str | None = None
     shape: str = "hex"
     span: float = DEFAULT_SPAN
-    rotation: float = 0.0
+    rotation: float | None = None
     tiles: str = "auto"
     order: str = "block-major"
     exchange: str = "step"
@@ -54,6 +54,11 @@ class HexSettings:
     start_step: int = 0
     end_step: int | None = None
     accumulate: str = "device"
+
+    @property
+    def turn(self) -> float:
+        """The rotation where nothing chooses one."""
+        return self.rotation or 0.0
 
     def __post_init__(self) -> None:
         """Raise UsageError for a value that no frame could make right."""

@@ -56,7 +56,8 @@ class Tile:
 
     def frames(self, name: str) -> list[int]:
         """The latent frames that the tile takes, counted over all spans of the sequence."""
-        out, at = [], 0
+        out: list[int] = []
+        at = 0
         for piece in self.indices[name].pieces:
             out += range(at + piece.first, at + piece.first + piece.frames)
             at += piece.span.frames
@@ -80,9 +81,8 @@ class TileTable:
         self, plan: TokenPlan, sequences: Mapping[str, Sequence], device: torch.device
     ) -> bool:
         """Whether this table serves."""
-        return (
-            self.plan is plan and self.device == device and self.sequences == dict(sequences)
-        )  # fmt: skip
+        same = self.plan is plan and self.device == device
+        return same and self.sequences == dict(sequences)
 
     def _build(self) -> tuple[Tile, ...]:
         import numpy as np

@@ -29,9 +29,19 @@ MIN_OVERLAP_TOKENS = 4
 HALO_TOKENS = 3
 """Tokens seen beyond the cell's edge by default: half the fade and one more for context."""
 
+DEFAULT_SHARES = (DEFAULT_SHARE, 1.0 / 4.0)
+"""Shares of the frame that are tried without a budget."""
+
+MAX_PRICE = 1.6
+"""Tokens run against the frame's up to which less memory is preferred to less work."""
+
 MAX_TILES = 1024
 MAX_ELEMENTS = 2**31
 """Tensors of this many elements break kernels on Metal and some on CUDA."""
+
+
+class NothingFits(UsageError):
+    """No tile fits the budget."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +227,7 @@ def plan_latent_tiles(
     budget: float | int | str | None = None,
     shape: str = "hex",
     span: float = DEFAULT_SPAN,
-    rotation: float = 0.0,
+    rotation: float | None = None,
     exchange: str = "step",
     denoiser: DenoiserShape | None = None,
     window: int | None = None,
@@ -230,11 +240,13 @@ def plan_latent_tiles(
     overlap    px shared along every cell edge; None: 4 tokens. 0 is a hard partition.
                Narrower than 4 tokens is widened with a warning
     halo       px of context seen beyond a cell's edge; None: 3 tokens, at least overlap / 2
-    budget     see parse_budget; None: a third of the frame's tokens for "auto" (a frame so small
-               that nothing fits is not tiled), else no limit
+    budget     see parse_budget; None with "auto": at most a third of the frame's tokens, and the
+               least memory at a price up to 1.6, or else the least price (a frame so small that
+               nothing fits is not tiled); None with a hex_res: no limit
     shape      hex | rect (same area) | none (one tile)
     denoiser   the transformer's sizes: needed for a budget in bytes and for times
-    window, window_overlap, window_mode   latent frames that a tile takes at a time, see plan_windows
+    rotation   of the grid in degrees; None: 0, or with "auto" whichever of 0 and 30 is better
+    window, window_overlap, window_mode   latent frames a tile takes at a time, see plan_windows
 
     Raises UsageError when a value is out of range or nothing fits the budget.
     """
@@ -252,6 +264,13 @@ def plan_latent_tiles(
             raise UsageError(f"{name} {value:g} is out of range 0..4096 px")
     windows = plan_windows(latent_frames, window, window_overlap, window_mode, family)
     limit = _limit(parse_budget(budget), denoiser)
+    if hex_res == "auto" and limit is None and shape != "none":
+        return _best(
+            columns, rows, latent_frames, family, rotation, overlap=overlap, halo=halo,
+            shape=shape, span=span, exchange=exchange, denoiser=denoiser, window=window,
+            window_overlap=window_overlap, window_mode=window_mode,
+        )  # fmt: skip
+    rotation = rotation or 0.0
 
     make_grid = rect_grid if shape == "rect" else hex_grid
     finest = finest_res(width, height, span, rotation)
@@ -280,18 +299,39 @@ def plan_latent_tiles(
         elif smallest.tile_tokens < smallest.frame_tokens or len(grid.cells) > MAX_TILES // 8:
             break  # finer cells no longer make smaller tiles: overlap and halo rule
     assert smallest is not None
-    if limit is None:
-        return plan_latent_tiles(
-            columns, rows, latent_frames, family, overlap=overlap, halo=halo, shape="none",
-            span=span, rotation=rotation, exchange=exchange, denoiser=denoiser, window=window,
-            window_overlap=window_overlap, window_mode=window_mode,
-        )  # fmt: skip
-    raise UsageError(
-        f"no tile of {width}x{height} with {latent_frames} latent frames fits the budget {budget}: the smallest has "
-        f"{smallest.share:.0%} of the frame's tokens (hex_res {smallest.grid.res}, overlap "
-        f"{smallest.overlap:g}, halo {smallest.halo:g} px); raise the budget, or lower overlap "
-        "or halo"
+    raise NothingFits(
+        f"no tile of {width}x{height} with {latent_frames} latent frames fits the budget "
+        f"{budget}: the smallest has {smallest.share:.0%} of the frame's tokens (hex_res "
+        f"{smallest.grid.res}, overlap {smallest.overlap:g}, halo {smallest.halo:g} px); raise "
+        "the budget, or lower overlap or halo"
     )
+
+
+def _best(
+    columns: int, rows: int, latent_frames: int, family: VideoFamily, rotation: float | None,
+    **settings: Any,
+) -> TokenPlan:  # fmt: skip
+    """The plan that most people should use, see plan_latent_tiles."""
+    turns = (0.0, 30.0) if rotation is None and settings["shape"] == "hex" else (rotation or 0.0,)
+    found = []
+    for share in DEFAULT_SHARES:
+        for turn in turns:
+            try:
+                plan = plan_latent_tiles(
+                    columns, rows, latent_frames, family, budget=share, rotation=turn, **settings
+                )
+            except NothingFits:
+                continue
+            found.append(plan)
+    cheap = [plan for plan in found if plan.price <= MAX_PRICE]
+    if cheap:
+        return min(cheap, key=lambda p: (p.activation_bytes() or 0, p.tile_tokens))
+    if found:
+        return min(found, key=lambda p: p.price)
+    whole = {**settings, "shape": "none"}
+    return plan_latent_tiles(
+        columns, rows, latent_frames, family, rotation=rotation or 0.0, **whole
+    )  # fmt: skip
 
 
 def _limit(budget: float | int | None, denoiser: DenoiserShape | None) -> float | int | None:

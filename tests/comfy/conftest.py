@@ -17,6 +17,8 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
 import graphs
+import sampling_graphs
+import tiny_h3
 from comfy_harness import ComfyServer, NoComfyUI, comfyui_folder, comfyui_version, copy_pack
 from comfy_harness.pack import FOLDER
 
@@ -48,7 +50,7 @@ def comfyui():
 
 
 def furnished_server(comfyui, base, arguments=()):
-    """A server with our pack (git-tracked files only), the test nodes, the nano model, a clip."""
+    """A server with our pack (git-tracked files only), the test nodes, small models, a clip."""
     from h3video import nano
     from h3video.nano import export_comfy
 
@@ -58,7 +60,9 @@ def furnished_server(comfyui, base, arguments=()):
     copy_pack(server.custom_nodes / FOLDER)
     (server.custom_nodes / "h3video_fixtures").symlink_to(HERE / "fixture_nodes")
     export_comfy.export(server.models)
+    tiny_h3.export(server.models)
     graphs.write_clip(server.base / "input" / graphs.CLIP)
+    graphs.write_picture(server.base / "input" / sampling_graphs.TINY_PICTURE)
     return server
 
 

@@ -1,4 +1,5 @@
-"""The three workflows as ComfyUI prompts (API format), each in two forms.
+"""Workflows as ComfyUI prompts (API format), each in two forms; those with tiles in the sampler
+are in sampling_graphs.py.
 
 real   Wan 2.1 T2V 1.3B with its official file names: what example_workflows/ shows
 nano   the embedded model at 160x96x17: what workflows/tests/ runs in CI, seconds on a CPU
@@ -61,14 +62,14 @@ def node(kind: str, title: str = "", **inputs: Any) -> dict[str, Any]:
     return made
 
 
-def _loaders(form: Form) -> Prompt:
+def loaders(form: Form) -> Prompt:
     """Nodes 1 (model), 2 (text encoder), 3 (VAE), 4 (model with its sigma shift)."""
-    text = node("TestNanoCLIP") if form.nano else node(
+    encoder = node("TestNanoCLIP") if form.nano else node(
         "CLIPLoader", clip_name=TEXT_ENCODER, type="wan", device="default"
     )  # fmt: skip
     return {
         "1": node("UNETLoader", unet_name=form.transformer, weight_dtype="default"),
-        "2": text,
+        "2": encoder,
         "3": node("VAELoader", vae_name=form.vae),
         "4": node("ModelSamplingSD3", model=["1", 0], shift=form.shift),
     }
@@ -79,7 +80,8 @@ def _grid(form: Form, **more: Any) -> dict[str, Any]:
                 overlap=form.overlap, **more)  # fmt: skip
 
 
-def _latent(form: Form) -> dict[str, Any]:
+def latent(form: Form) -> dict[str, Any]:
+    """Wan's empty latent."""
     return node("EmptyHunyuanLatentVideo", width=form.width, height=form.height,
                 length=form.length, batch_size=1)  # fmt: skip
 
@@ -93,11 +95,13 @@ def _sampler(form: Form, positive: list[Any], negative: list[Any], latent: list[
     )  # fmt: skip
 
 
-def _text(text: str, title: str) -> dict[str, Any]:
-    return node("CLIPTextEncode", title, clip=["2", 0], text=text)
+def text(words: str, title: str) -> dict[str, Any]:
+    """A prompt for the text encoder, node 2."""
+    return node("CLIPTextEncode", title, clip=["2", 0], text=words)
 
 
-def _video(images: list[Any], fps: Any, name: str, **more: Any) -> tuple[dict[str, Any], ...]:
+def video(images: list[Any], fps: Any, name: str, **more: Any) -> tuple[dict[str, Any], ...]:
+    """CreateVideo, and SaveVideo whose link is still missing."""
     return (
         node("CreateVideo", images=images, fps=fps, **more),
         node("SaveVideo", filename_prefix=f"video/h3_{name}", format="auto", codec="auto"),
@@ -112,15 +116,15 @@ def article(form: Form) -> Prompt:
         ("a misty pine forest at dawn, soft light, slow camera move",
          "a red fox stands still and turns its head, detailed fur, sharp focus")
     )  # fmt: skip
-    prompt = _loaders(form) | {
-        "5": _text(scene, "Prompt: the whole frame"),
-        "6": _text(focus, "Prompt: what the focus shows"),
-        "7": _text("" if form.nano else NEGATIVE, "Negative prompt"),
+    prompt = loaders(form) | {
+        "5": text(scene, "Prompt: the whole frame"),
+        "6": text(focus, "Prompt: what the focus shows"),
+        "7": text("" if form.nano else NEGATIVE, "Negative prompt"),
         "8": _grid(form, focus_x=0.5, focus_y=0.5, falloff=1.0),
         "9": node("ConditioningSetMask", conditioning=["6", 0], mask=["8", 0], strength=2.0,
                   set_cond_area="default"),
         "10": node("ConditioningCombine", conditioning_1=["5", 0], conditioning_2=["9", 0]),
-        "11": _latent(form),
+        "11": latent(form),
         "12": _sampler(form, ["10", 0], ["7", 0], ["11", 0], 1, 7.0),
         "13": node("VAEDecode", samples=["12", 0], vae=["3", 0]),
         "14": node("H3SplitTiles", clip=["13", 0], cells=["8", 1], halo=form.halo,
@@ -128,7 +132,7 @@ def article(form: Form) -> Prompt:
         "15": node("H3MergeChunks", tiles=["14", 0], layout=["14", 1], match="none"),
         "18": node("PreviewImage", "Preview of the grid", images=["8", 2]),
     }  # fmt: skip
-    prompt["16"], prompt["17"] = _video(["15", 0], form.fps, "article")
+    prompt["16"], prompt["17"] = video(["15", 0], form.fps, "article")
     prompt["17"]["inputs"]["video"] = ["16", 0]
     return prompt
 
@@ -150,7 +154,7 @@ def upscale_merge(form: Form) -> Prompt:
     else:
         prompt["10"] = node("UpscaleModelLoader", model_name=UPSCALER)
         prompt["6"] = node("ImageUpscaleWithModel", upscale_model=["10", 0], image=["5", 0])
-    prompt["8"], prompt["9"] = _video(["7", 0], ["2", 2], "upscale_merge", audio=["2", 1])
+    prompt["8"], prompt["9"] = video(["7", 0], ["2", 2], "upscale_merge", audio=["2", 1])
     prompt["9"]["inputs"]["video"] = ["8", 0]
     return prompt
 
@@ -163,10 +167,10 @@ def regional(form: Form) -> Prompt:
         ("a stormy sea with high waves under dark clouds, rain",
          "a desert with golden dunes under a clear blue sky, wind blows sand")
     )  # fmt: skip
-    prompt = _loaders(form) | {
-        "5": _text(left, "Prompt: left"),
-        "6": _text(right, "Prompt: right"),
-        "7": _text("" if form.nano else NEGATIVE, "Negative prompt"),
+    prompt = loaders(form) | {
+        "5": text(left, "Prompt: left"),
+        "6": text(right, "Prompt: right"),
+        "7": text("" if form.nano else NEGATIVE, "Negative prompt"),
         "8": _grid(form),
         "9": node("H3CellMask", "Cells: left", cells=["8", 1], select="x<50%", overlap=-1),
         "10": node("H3CellMask", "Cells: right", cells=["8", 1], select="x>=50%", overlap=-1),
@@ -175,11 +179,11 @@ def regional(form: Form) -> Prompt:
         "12": node("ConditioningSetMask", conditioning=["6", 0], mask=["10", 0], strength=1.0,
                    set_cond_area="default"),
         "13": node("ConditioningCombine", conditioning_1=["11", 0], conditioning_2=["12", 0]),
-        "14": _latent(form),
+        "14": latent(form),
         "15": _sampler(form, ["13", 0], ["7", 0], ["14", 0], 3, 4.0 if form.nano else 5.0),
         "16": node("VAEDecode", samples=["15", 0], vae=["3", 0]),
     }  # fmt: skip
-    prompt["17"], prompt["18"] = _video(["16", 0], form.fps, "regional")
+    prompt["17"], prompt["18"] = video(["16", 0], form.fps, "regional")
     prompt["18"]["inputs"]["video"] = ["17", 0]
     return prompt
 
@@ -207,3 +211,14 @@ def write_clip(path: Path, width: int = 160, height: int = 96, frames: int = 17)
                 file.mux(packet)
         for packet in stream.encode():
             file.mux(packet)
+
+
+def write_picture(path: Path, width: int = 512, height: int = 320) -> None:
+    """A smooth test picture."""
+    import numpy as np
+    from PIL import Image
+
+    y, x = np.mgrid[0:height, 0:width] / height
+    waves = [0.5 + 0.4 * np.sin(5.0 * (x * a + y * b)) for a, b in ((1, 0.4), (0.3, 1), (-1, 0.7))]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray((np.stack(waves, -1) * 255).astype(np.uint8)).save(path)

@@ -7,31 +7,41 @@ from dataclasses import dataclass
 from typing import Any
 
 import graphs
+import sampling_graphs as sampling
 
 GAP, TITLE, GROUP_TITLE, MARGIN = 30, 30, 50, 20
 """px: between nodes, of a node's title bar, of a group's title, around a group."""
 
 WIDTHS = {"CLIPTextEncode": 380, "H3GridEncode": 340, "SaveVideo": 420, "PreviewImage": 380,
-          "H3CellMask": 340, "LoadVideo": 360}  # fmt: skip
+          "H3CellMask": 340, "LoadVideo": 360, "MiniMaxH3ImageToVideo": 400,
+          "H3RegionPrompts": 340, "UNETLoader": 360, "UnetLoaderGGUF": 360}  # fmt: skip
 HEIGHTS = {"CLIPTextEncode": 160, "SaveVideo": 380, "PreviewImage": 300, "H3CellMask": 420,
-           "H3GridEncode": 560, "LoadVideo": 320}  # fmt: skip
+           "H3GridEncode": 560, "LoadVideo": 320, "MiniMaxH3ImageToVideo": 360,
+           "H3RegionPrompts": 180, "LoadImage": 320}  # fmt: skip
 WIDTH = 300
 """px, of all other nodes; heights are the page's own."""
 
 GREEN, RED, OWN = ("#232", "#353"), ("#322", "#533"), ("#223", "#335")
 COLOURS = ("#3f789e", "#8a8", "#a1309b", "#b58b2a", "#88A", "#3f789e")
 
-HUB = "https://huggingface.co/Comfy-Org/Wan_2.1_ComfyUI_repackaged/resolve/main/split_files"
+HUB = "https://huggingface.co"
+WAN21 = f"{HUB}/Comfy-Org/Wan_2.1_ComfyUI_repackaged/resolve/main/split_files"
+WAN22 = f"{HUB}/Comfy-Org/Wan_2.2_ComfyUI_Repackaged/resolve/main/split_files"
+MINIMAX = f"{HUB}/Comfy-Org/MiniMax-H3/resolve/main"
 MODELS = {
-    "UNETLoader": (graphs.REAL.transformer, f"{HUB}/diffusion_models", "diffusion_models"),
-    "CLIPLoader": (graphs.TEXT_ENCODER, f"{HUB}/text_encoders", "text_encoders"),
-    "VAELoader": (graphs.REAL.vae, f"{HUB}/vae", "vae"),
-    "UpscaleModelLoader": (
-        graphs.UPSCALER, "https://github.com/xinntao/Real-ESRGAN/releases/download/v0.2.1",
-        "upscale_models",
-    ),
+    graphs.REAL.transformer: (f"{WAN21}/diffusion_models", "diffusion_models"),
+    sampling.WAN_HIGH: (f"{WAN22}/diffusion_models", "diffusion_models"),
+    sampling.WAN_LOW: (f"{WAN22}/diffusion_models", "diffusion_models"),
+    graphs.TEXT_ENCODER: (f"{WAN21}/text_encoders", "text_encoders"),
+    graphs.REAL.vae: (f"{WAN21}/vae", "vae"),
+    sampling.H3_MODEL: (f"{HUB}/unsloth/MiniMax-H3-GGUF/resolve/main", "diffusion_models"),
+    sampling.H3_ENCODER: (f"{MINIMAX}/text_encoders", "text_encoders"),
+    sampling.H3_VAE: (f"{MINIMAX}/vae", "vae"),
+    sampling.H3_AUDIO_VAE: (f"{MINIMAX}/vae", "vae"),
+    graphs.UPSCALER: ("https://github.com/xinntao/Real-ESRGAN/releases/download/v0.2.1",
+                      "upscale_models"),
 }  # fmt: skip
-"""Loader -> file, where it is published, ComfyUI's folder: the page offers missing ones."""
+"""File -> where it is published, ComfyUI's folder: the page offers missing ones."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,20 @@ class Plan:
     groups: tuple[Group, ...]
     note: str
 
+
+MINIMAX_NOTE = (
+    "{}\n\n"
+    "**H3 Hex Tiles** lets a step see one hexagon and its surroundings at a time: the memory of a "
+    "tile, every token at its place in the full frame, the sound track whole in every tile. Its "
+    "defaults take tiles of at most a third of the frame.\n\n"
+    "{} The model was trained up to 1344x768: for one large subject sample small first, as in "
+    "*H3 Hex Upscale*, or set `start_step` to 6 if a full frame fits.\n\n"
+    "**Unet Loader (GGUF)** is a node of ComfyUI-GGUF (github.com/city96/ComfyUI-GGUF). Versions "
+    "that do not know MiniMax-H3 refuse the file (see its pull requests 476, 480, 481); *Load "
+    "Diffusion Model* with a safetensors file is as good. On a Mac the text encoder should be a "
+    "GGUF file as well.\n\n"
+    "Needs ComfyUI 0.33."
+)
 
 PLANS = {
     "article": Plan(
@@ -102,9 +126,95 @@ PLANS = {
         "the rest.\n\n"
         "Needs Wan 2.1 T2V 1.3B, its text encoder and its VAE.",
     ),
+    "minimax_h3_t2v": Plan(
+        (
+            Group("1. Model", ((1, 2, 3, 4),)),
+            Group("2. Prompt and size", ((5, 6),)),
+            Group("3. Hexagonal tiles", ((7,),)),
+            Group("4. Sample", ((8, 9),)),
+            Group("5. Decode and save", ((10, 11, 12), (13,))),
+        ),
+        MINIMAX_NOTE.format(
+            "## MiniMax-H3 at 1920x1088, with sound",
+            "Describe picture and sound in one prompt.",
+        ),
+    ),
+    "minimax_h3_i2v": Plan(
+        (
+            Group("1. Model", ((1, 2, 3, 4),)),
+            Group("2. First frame", ((14,),)),
+            Group("3. Prompt and size", ((5, 6),)),
+            Group("4. Hexagonal tiles", ((7,),)),
+            Group("5. Sample", ((8, 9),)),
+            Group("6. Decode and save", ((10, 11, 12), (13,))),
+        ),
+        MINIMAX_NOTE.format(
+            "## MiniMax-H3 from a first frame, with sound",
+            "The picture is stretched to the frame: crop it to 16:9 first. Every tile sees the "
+            "part of it that is near, so the subject stays one. A last frame can be connected, "
+            "too.",
+        ),
+    ),
+    "wan22_regions": Plan(
+        (
+            Group("1. Models", ((1, 4, 2, 3),)),
+            Group("2. Prompts", ((9, 10, 11, 12),)),
+            Group("3. Grid and regions", ((13,), (14, 15))),
+            Group("4. Hexagonal tiles", ((5, 7, 6, 8),)),
+            Group("5. Sample", ((16, 17, 18, 19),)),
+            Group("6. Save", ((20, 21),)),
+        ),
+        "## Wan 2.2: a prompt per region\n\n"
+        "**H3 Region Prompts** gives cells of the grid a prompt of their own; the base prompt "
+        "rules elsewhere. Chain one more for one more region. With **H3 Hex Tiles** on both "
+        "experts a tile inside one region runs once, with that region's prompt; tiles on a border "
+        "run once per region.\n\n"
+        "Choose cells by expression (`x<30%`, `ring<=1`, `row 0..2`, ids), or connect a mask "
+        "instead. Describe the same place and light in every prompt.\n\n"
+        "Needs both experts of Wan 2.2 T2V A14B, the text encoder and the VAE of Wan 2.1.",
+    ),
+    "long_clip": Plan(
+        (
+            Group("1. Model", ((1, 2, 3),)),
+            Group("2. Prompts", ((5, 6),)),
+            Group("3. Tiles and windows", ((4, 7, 8),)),
+            Group("4. Sample", ((9, 10),)),
+            Group("5. Save", ((11, 12),)),
+        ),
+        "## Fifteen seconds in windows of five\n\n"
+        "`window` in **H3 Hex Tiles** is how many *latent* frames a tile takes at a time: 21 are "
+        "Wan's 81 frames. Windows share `window_overlap` latent frames and are blended at every "
+        "step (`fused`), or the earlier one rules there (`frozen`). A step needs the memory of "
+        "one tile in one window, however long the clip is.\n\n"
+        "For MiniMax-H3 a window has 5k+2 latent frames: 37 are 124 frames. Do not use ComfyUI's "
+        "Context Windows on the same model.\n\n"
+        "One prompt holds for the whole clip. Needs Wan 2.1 T2V 1.3B, its text encoder and its "
+        "VAE.",
+    ),
+    "hex_upscale": Plan(
+        (
+            Group("1. Model", ((1, 2, 3),)),
+            Group("2. Prompts", ((5, 6),)),
+            Group("3. Small, whole frame", ((4, 7, 8),)),
+            Group("4. Large, in hexagonal tiles", ((9, 10, 11), (12,))),
+            Group("5. Save", ((13, 14), (15,))),
+        ),
+        "## H3 Hex Upscale: one subject, not seven\n\n"
+        "From pure noise every tile may draw the subject for itself. Here the model sees the "
+        "whole frame at 640x352 and decides what is where; the latent is enlarged, and sampled "
+        "again in tiles at `denoise` 0.5: detail is new, the composition stays.\n\n"
+        "Repeats in the large picture: a lower `denoise` (0.4), or a larger `budget` (50%). Soft "
+        "picture: 0.6. The second pass has a lower sampling shift, since there is less noise to "
+        "remove.\n\n"
+        "With MiniMax-H3 put *Separate AV Latent* before *Upscale Latent* and *Concat AV Latent* "
+        "after it. Needs Wan 2.1 T2V 1.3B, its text encoder and its VAE.",
+    ),
 }  # fmt: skip
 
 NOTE_SIZE = (340, 460)
+
+SEEDS = {"KSampler": 1, "KSamplerAdvanced": 2}
+"""Place of "control after generate" among a node's widgets."""
 
 
 def arrange(graph: dict[str, Any], name: str) -> dict[str, Any]:
@@ -158,13 +268,13 @@ def _tidy(node: dict[str, Any]) -> None:
         node["color"], node["bgcolor"] = OWN
     if title.startswith(("Prompt", "Negative")):
         node["color"], node["bgcolor"] = RED if title.startswith("Negative") else GREEN
-    if kind in MODELS:
-        file, source, folder = MODELS[kind]
-        model = {"name": file, "url": f"{source}/{file}", "directory": folder}
+    values = node.get("widgets_values") or [None]
+    if values[0] in MODELS:
+        source, folder = MODELS[values[0]]
+        model = {"name": values[0], "url": f"{source}/{values[0]}", "directory": folder}
         node["properties"]["models"] = [model]
-    if kind == "KSampler":
-        values = node["widgets_values"]
-        values[1] = "fixed"  # the page loads API prompts with "randomize"
+    if kind in SEEDS:
+        values[SEEDS[kind]] = "fixed"  # the page loads API prompts with "randomize"
 
 
 def _note(number: int, text: str) -> dict[str, Any]:

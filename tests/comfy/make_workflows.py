@@ -1,10 +1,12 @@
-"""Write workflows/tests/*.json and example_workflows/*.json with their pictures, from graphs.py.
+"""Write workflows/tests/*.json and example_workflows/*.json with their pictures, see catalogue.py.
 
-    python tests/comfy/make_workflows.py [--tests-only]
+    python tests/comfy/make_workflows.py [--tests-only] [NAME ...]
 
-The test prompts are written as they are. For an example, the real page (a ComfyUI server of the
-tests, Chromium, `pip install playwright`) loads the API form, which gives it widgets, links and
-sizes; layout.py sets the nodes out; the page loads the result and is photographed.
+An example is made by the oldest ComfyUI that has its nodes, since a newer page writes inputs that
+an older one lacks: run this once with 0.3.75 and once with 0.33 ($COMFYUI_PATH). The test prompts
+are written as they are. For an example, the real page (a ComfyUI server of the tests, Chromium,
+`pip install playwright`) loads the API form, which gives it widgets, links and sizes; layout.py
+sets the nodes out; the page loads the result and is photographed.
 $CHROMIUM names the browser (default /usr/bin/chromium).
 """
 
@@ -24,7 +26,9 @@ sys.path.insert(0, str(HERE))
 
 import graphs
 import layout
-from comfy_harness import ComfyServer, comfyui_folder, copy_pack
+import sampling_graphs
+from catalogue import WORKFLOWS
+from comfy_harness import ComfyServer, comfyui_folder, comfyui_version, copy_pack
 from comfy_harness.pack import FOLDER, ROOT
 
 TESTS, EXAMPLES = ROOT / "workflows" / "tests", ROOT / "example_workflows"
@@ -55,30 +59,33 @@ def start_server(base: Path) -> ComfyServer:
     """A server whose menus list the files that the examples name (empty ones here)."""
     server = ComfyServer(comfyui_folder(), base)
     copy_pack(server.custom_nodes / FOLDER)
-    for file, _, folder in layout.MODELS.values():
+    # The tests' nodes have a stand-in for its loader; the page shows the folder's name on the node.
+    (server.custom_nodes / "ComfyUI-GGUF").symlink_to(HERE / "fixture_nodes")
+    for file, (_, folder) in layout.MODELS.items():
         (server.models / folder / file).touch()
     graphs.write_clip(server.base / "input" / "input.mp4")
+    graphs.write_picture(server.base / "input" / sampling_graphs.PICTURE)
     return server.start()
 
 
-def make_examples(page: Any, url: str) -> None:
-    """Every example and its picture."""
+def make_examples(page: Any, url: str, names: list[str]) -> None:
+    """The examples of these names, and their pictures."""
     page.request.post(f"{url}/settings", data=SETTINGS)
     page.goto(url)
     page.wait_for_function("window.app?.extensionManager && window.app.graph && window.app.canvas")
     page.wait_for_timeout(2000)
-    for name, make in graphs.WORKFLOWS.items():
-        prompt = make(graphs.REAL)
+    for name in names:
+        prompt, title = WORKFLOWS[name].real(), WORKFLOWS[name].title
         page.evaluate("([p, name]) => window.app.loadApiJson(p, name)", [prompt, name])
         page.wait_for_function("n => window.app.graph.nodes.length === n", arg=len(prompt))
         page.wait_for_timeout(1000)
         # As text: undefined values must be left out, not become null.
         text = page.evaluate("JSON.stringify(window.app.graph.serialize())")
         graph = layout.arrange(json.loads(text), name)
-        write(EXAMPLES / f"{name}.json", graph)
+        write(EXAMPLES / f"{title}.json", graph)
         page.evaluate("([g, name]) => window.app.loadGraphData(g, true, true, name)", [graph, name])
         page.wait_for_function("n => window.app.graph.nodes.length === n", arg=len(graph["nodes"]))
-        photograph(page, graph, EXAMPLES / f"{name}.jpg")
+        photograph(page, graph, EXAMPLES / f"{title}.jpg")
 
 
 def photograph(page: Any, graph: dict[str, Any], path: Path) -> None:
@@ -94,6 +101,7 @@ def photograph(page: Any, graph: dict[str, Any], path: Path) -> None:
             const pad = 70, bar = 110;
             const scale = Math.min((rect.width - 2 * pad) / (r - l),
                                    (rect.height - bar - 2 * pad) / (b - t));
+            canvas.show_info = false;
             canvas.ds.scale = scale;
             canvas.ds.offset[0] = pad / scale - l;
             canvas.ds.offset[1] = (pad + bar) / scale - t;
@@ -114,13 +122,16 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests-only", action="store_true", help="no browser, no examples")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(WORKFLOWS)}")
     options = parser.parse_args()
-    for name, make in graphs.WORKFLOWS.items():
-        write(TESTS / f"{name}.json", make(graphs.NANO))
+    for name in options.names or WORKFLOWS:
+        write(TESTS / f"{name}.json", WORKFLOWS[name].tiny())
     if options.tests_only:
         return
     from playwright.sync_api import sync_playwright
 
+    newer = comfyui_version(comfyui_folder()) >= (0, 33)
+    names = options.names or [n for n, w in WORKFLOWS.items() if bool(w.comfy) == newer]
     EXAMPLES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as base, sync_playwright() as playwright:
         server = start_server(Path(base))
@@ -128,7 +139,7 @@ def main() -> None:
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=FLAGS
         )
         try:
-            make_examples(browser.new_page(viewport=SIZE), server.url)
+            make_examples(browser.new_page(viewport=SIZE), server.url, names)
         finally:
             browser.close()
             server.stop()

@@ -5,6 +5,7 @@ import json
 
 import graphs
 import pytest
+from catalogue import WORKFLOWS
 from comfy_harness.pack import ROOT
 
 FOLDER = ROOT / "workflows" / "tests"
@@ -47,11 +48,11 @@ def video_of(comfy, run, prompt):
         return np.stack([f.to_ndarray(format="rgb24") for f in file.decode(video=0)])
 
 
-def test_files_are_what_graphs_makes():
+def test_files_are_what_the_catalogue_makes():
     """`python tests/comfy/make_workflows.py` writes them; a change is made there."""
-    assert {p.stem for p in FOLDER.glob("*.json")} == set(graphs.WORKFLOWS)
-    for name, make in graphs.WORKFLOWS.items():
-        assert load(name) == make(graphs.NANO), name
+    assert {p.stem for p in FOLDER.glob("*.json")} == set(WORKFLOWS)
+    for name, workflow in WORKFLOWS.items():
+        assert load(name) == workflow.tiny(), name
 
 
 def test_article(comfy):
@@ -122,3 +123,85 @@ def test_regional(comfy):
     other = stats(comfy.run(prompt).expect(), "seen")
     assert blue_left(seen) > blue_left(other) + 0.1
     assert video_of(comfy, run, prompt).shape == (17, 96, 160, 3)
+
+
+def fractions(run, node):
+    """Progress of a node as it was shown, 0..1."""
+    return [value / most for value, most in run.steps_of(node)]
+
+
+def logged(comfy, prompt):
+    """(run, what the server logged meanwhile)."""
+    before = len(comfy.log())
+    run = comfy.run(prompt).expect()
+    return run, comfy.log()[before:]
+
+
+def test_hex_upscale(comfy):
+    prompt = load("hex_upscale")
+    large = next(i for i, n in prompt.items() if n["inputs"].get("denoise") == 0.5)
+    small = next(i for i, n in prompt.items() if n["inputs"].get("denoise") == 1.0)
+    prompt["small"] = graphs.node("VAEDecode", samples=[small, 0], vae=["3", 0])
+    prompt["as large"] = graphs.node(
+        "ImageScale", image=["small", 0], upscale_method="bicubic", width=320, height=192,
+        crop="disabled",
+    )  # fmt: skip
+    decoded = [find(load("hex_upscale"), "VAEDecode"), 0]
+    prompt["d"] = graphs.node("TestImageDifference", a=decoded, b=["as large", 0])
+    run, log = logged(comfy, measured(prompt, seen=decoded))
+    assert "[h3video] 3 hex tiles" in log and "start from noise" not in log
+    seen = stats(run, "seen")
+    assert seen["shape"] == [9, 192, 320, 3] and seen["finite"]
+    assert stats(run, "d")["psnr"] > 12.0  # the small frame's composition stays
+    assert fractions(run, large)[-1] == 1.0
+    assert video_of(comfy, run, prompt).shape == (9, 192, 320, 3)
+
+
+def test_long_clip(comfy):
+    prompt = load("long_clip")
+    run, log = logged(comfy, measured(prompt, seen=[find(prompt, "VAEDecode"), 0]))
+    assert "in 3 windows of 5 latent frames" in log
+    seen = stats(run, "seen")
+    assert seen["shape"] == [33, 96, 160, 3] and seen["finite"] and seen["std"] > 0.03
+    assert video_of(comfy, run, prompt).shape == (33, 96, 160, 3)
+
+
+def test_wan22_regions(comfy):
+    prompt = load("wan22_regions")
+    prompt = measured(prompt, seen=[find(prompt, "VAEDecode"), 0])
+    run, log = logged(comfy, prompt)
+    assert log.count("hex tiles at hex_res 3") == 2  # both experts
+    seen = stats(run, "seen")
+    assert seen["shape"] == [9, 96, 160, 3] and seen["finite"]
+    # One region's ground is blue, the other's sand: exchanged, the frame's halves change places.
+    texts = {i: prompt[i]["inputs"]["text"] for i in ("10", "11")}
+    prompt["10"]["inputs"]["text"], prompt["11"]["inputs"]["text"] = texts["11"], texts["10"]
+    assert blue_left(seen) > blue_left(stats(comfy.run(prompt).expect(), "seen")) + 0.1
+
+
+def sound_of(comfy, run, prompt):
+    """Seconds of the saved video's sound track."""
+    import io
+
+    import av
+
+    (saved,) = run.outputs[find(prompt, "SaveVideo")]["images"]
+    query = "&".join(f"{k}={saved[k]}" for k in ("filename", "subfolder", "type"))
+    with av.open(io.BytesIO(comfy.get(f"/view?{query}")[1])) as file:
+        return sum(f.samples / f.sample_rate for f in file.decode(audio=0))
+
+
+@pytest.mark.comfy_min("0.33")
+@pytest.mark.parametrize("name", ["minimax_h3_t2v", "minimax_h3_i2v"])
+def test_minimax_h3(comfy, name):
+    prompt = load(name)
+    sampler = find(prompt, "KSampler")
+    prompt["latents"] = graphs.node("TestLatentStats", samples=[sampler, 0])
+    run, log = logged(comfy, prompt)
+    assert "hex tiles" in log and "[h3video] sound: every tile carries" in log
+    picture, sound = run.outputs["latents"]["stats"]
+    assert picture["shape"] == [1, 24, 7, 20, 32] and picture["finite"]
+    assert sound["shape"] == [1, 32, 2, 37] and sound["finite"]
+    assert fractions(run, sampler)[-1] == 1.0
+    assert video_of(comfy, run, prompt).shape == (22, 320, 512, 3)
+    assert sound_of(comfy, run, prompt) == pytest.approx(22 / 24, abs=0.1)

@@ -95,12 +95,14 @@ def test_positions_in_the_hooks_are_the_full_frames(tiny_pipe):
 
         block.forward = spy
     entered = []
-    handle = model.blocks[0].register_forward_pre_hook(lambda m, args: entered.append(args[0]))
+    handle = model.blocks[0].register_forward_pre_hook(
+        lambda m, args: entered.append(args[0].clone())  # its memory is given back
+    )
     tiling = h3video.apply_hex_tiling(tiny_pipe, hex_res=3)
     with torch.no_grad():
         model(x, torch.tensor([500.0]), torch.randn(1, 12, 64))
     handle.remove()
-    plan = tiling.token_plan(38 * 8, 22 * 8, 5, tiling.runners[0].plan.denoiser)
+    plan = tiling.token_plan(38 * 8, 22 * 8, 5, tiling.plans[0].denoiser)
     count = len(plan.tiles)
     assert count > 1
     spatial = 19 * 11
@@ -127,7 +129,7 @@ def test_each_block_is_called_once_per_tile_and_pass(tiny_pipe, run_pipe):
         block.forward = spy
     tiling = h3video.apply_hex_tiling(tiny_pipe, hex_res=3)
     run_pipe(tiny_pipe, steps=2, cfg=4.0)
-    tiles = len(tiling.runners[0].plan.tiles)
+    tiles = len(tiling.plans[0].tiles)
     one_pass = [i for i in range(4) for _ in range(tiles)]
     assert calls == one_pass * 4  # 2 steps x (cond, uncond)
 
@@ -184,7 +186,7 @@ def test_an_interrupted_pass_leaves_nothing_behind(tiny_pipe, run_pipe):
     with pytest.raises(KeyboardInterrupt):
         run_pipe(tiny_pipe)
     assert len(count) == 5  # within one tile
-    assert tiling.runners[0]._states == []
+    assert all(t.current is None for t in tiling.transformers)  # nor the tiles' states
     tiling.on_tile = None
     assert torch.equal(run_pipe(tiny_pipe), whole)
 

@@ -9,7 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 ALLOWED = {
     "_to_copy", "_unsafe_view", "add", "add_", "alias", "arange", "cat", "clone", "copy_",
-    "detach", "empty", "empty_like", "expand", "fill_", "flatten", "full", "full_like", "index_add_",
+    "detach", "empty", "empty_like", "expand", "fill_", "flatten", "full", "full_like",
+    "index_add_",
     "index_select", "lift_fresh", "mul", "mul_", "new_empty", "new_zeros", "ones", "ones_like",
     "permute", "repeat_interleave", "reshape", "select", "set_", "slice", "split", "squeeze",
     "stack", "sub", "t", "transpose", "unbind", "unflatten", "unsqueeze", "view", "zero_", "zeros",

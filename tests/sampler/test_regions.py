@@ -93,7 +93,8 @@ def test_two_masks_a_gap_and_prompts_of_5_and_300_tokens(tiny):
     left, right = torch.zeros(24, 40), torch.zeros(24, 40)
     left[:, :14], right[:, 26:] = 1.0, 1.0
     base, a, b = (tiny.prompt("wan", tokens=t, seed=s) for t, s in ((7, 1), (5, 31), (300, 32)))
-    both = tiny.sample(tiling, "wan", positive=with_regions(base, (a, left), (b, right)), steps=1)[0]
+    regions = with_regions(base, (a, left), (b, right))
+    both = tiny.sample(tiling, "wan", positive=regions, steps=1)[0]
     only = {
         name: tiny.sample(tiling, "wan", positive=p, steps=1)[0]
         for name, p in (("base", base), ("a", a), ("b", b))

@@ -242,5 +242,5 @@ def test_a_model_without_tiles_is_refused_by_name(tiny):
 
     cpu = torch.device("cpu")
     model = comfy.model_patcher.ModelPatcher(Other(), load_device=cpu, offload_device=cpu)
-    with pytest.raises(UsageError, match="Linear .* has no token tiles"):
+    with pytest.raises(UsageError, match=r"Linear .* has no token tiles"):
         attach(model, settings(tiles="tokens"))

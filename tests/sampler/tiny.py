@@ -68,7 +68,8 @@ def minimax_h3(dtype=torch.float32, **changes):
     model = build(comfy.supported_models.MiniMaxH3, unet, dtype)
     out = patcher(model)
     inner = model.diffusion_model
-    inner.rope.inv_freq.copy_(1 / 10000 ** (torch.arange(16) / 16))
+    count = len(inner.rope.inv_freq)
+    inner.rope.inv_freq.copy_(1 / 10000 ** (torch.arange(count) / count))
     return out
 
 

@@ -1,5 +1,7 @@
 """Windows over time."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +13,11 @@ from h3video.tiling.windows import plan_windows
 
 
 @given(
-    st.integers(1, 200), st.integers(1, 60), st.integers(0, 20), st.sampled_from(["fused", "frozen"])
-)  # fmt: skip
+    st.integers(1, 200),
+    st.integers(1, 60),
+    st.integers(0, 20),
+    st.sampled_from(["fused", "frozen"]),
+)
 def test_weights_sum_to_one_at_every_frame(total, length, overlap, mode):
     if overlap >= length:
         return
@@ -20,12 +25,12 @@ def test_weights_sum_to_one_at_every_frame(total, length, overlap, mode):
     sums = [0.0] * total
     for window in windows:
         assert window.length == len(window.weights) == min(length, total)
-        assert 0 <= window.start and window.start + window.length <= total
+        assert window.start >= 0 and window.start + window.length <= total
         for j, weight in enumerate(window.weights):
             assert 0.0 <= weight <= 1.0
             sums[window.start + j] += weight
     assert sums == pytest.approx([1.0] * total)
-    for a, b in zip(windows, windows[1:]):
+    for a, b in itertools.pairwise(windows):
         assert a.start + a.length - b.start >= overlap
 
 
@@ -57,5 +62,5 @@ def test_what_cannot_be():
 def test_a_fused_overlap_has_no_steps():
     windows = plan_windows(40, 16, 6, "fused", WAN)
     for window in windows:
-        steps = [abs(b - a) for a, b in zip(window.weights, window.weights[1:])]
+        steps = [abs(b - a) for a, b in itertools.pairwise(window.weights)]
         assert max(steps) < 0.35

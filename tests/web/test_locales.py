@@ -118,7 +118,7 @@ def test_other_texts_have_the_same_keys():
 @pytest.mark.parametrize("page", ["{}.md", "{}/zh.md"])
 def test_help_pages_describe_every_input_and_output(node_id, page):
     text = (ROOT / "web" / "docs" / page.format(node_id)).read_text(encoding="utf-8")
-    assert text.startswith("# H3 ") and text.count("\n## ") == 4
+    assert text.startswith("# H3 ") and text.count("\n## ") >= 4
     for name in [*SCHEMAS[node_id]["inputs"], *(n for n, _ in SCHEMAS[node_id]["outputs"])]:
         assert re.search(rf"\b{name}\b", text), f"{name} is not described"
     if page.startswith("{}/"):

@@ -140,12 +140,12 @@ def channels_last(vae: Any) -> None:
 
 def apply_vae_tiling(pipe: Any, engine: WanEngine) -> None:
     """Tile the decoder of a pipeline that has no transformer loaded."""
+    from ...tiling.settings import HexSettings
     from .diffusers import HexTiling, wrap_vae
 
     job = engine.job
-    settings = {"budget": job.budget, "shape": job.shape, "span": job.span,
-                "rotation": job.rotation}  # fmt: skip
-    wrap_vae(HexTiling(engine.source.family, {}, settings, engine.on_tile), pipe.vae)
+    settings = HexSettings(budget=job.budget, shape=job.shape, span=job.span, rotation=job.rotation)
+    wrap_vae(HexTiling(engine.source.family, settings, engine.on_tile), pipe.vae)
 
 
 __all__ = ["WanEngine", "describe"]

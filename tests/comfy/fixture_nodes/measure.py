@@ -86,3 +86,29 @@ class TestImageDifference(_Measure):
         square = float((error**2).mean())
         psnr = 999.0 if square == 0 else float(-10 * torch.log10(torch.tensor(square)))
         return {"ui": {"stats": [{"worst": float(error.max()), "psnr": psnr}]}}
+
+
+class TestLatentDifference(_Measure):
+    """Of two LATENTs of one shape, for each part: largest difference in the left and in the right
+    quarter and anywhere, and the root mean square of it against that of `a`.
+    """
+
+    @classmethod
+    def INPUT_TYPES(cls):
+        return {"required": {"a": ("LATENT",), "b": ("LATENT",)}}
+
+    def measure(self, a, b):
+        pairs = [(a["samples"], b["samples"])]
+        if getattr(a["samples"], "is_nested", False):
+            pairs = list(zip(a["samples"].unbind(), b["samples"].unbind(), strict=True))
+        return {"ui": {"stats": [self.compare(x.double(), y.double()) for x, y in pairs]}}
+
+    def compare(self, x, y):
+        if x.shape != y.shape:
+            raise ValueError(f"latents of shapes {tuple(x.shape)} and {tuple(y.shape)}")
+        error, quarter = (x - y).abs(), max(1, x.shape[-1] // 4)
+        return {
+            "worst": float(error.max()), "left": float(error[..., :quarter].max()),
+            "right": float(error[..., -quarter:].max()),
+            "relative": float((error.square().mean() / x.square().mean()).sqrt()),
+        }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -18,7 +18,9 @@ from ....tiling.fuse import Streams, TileRunner
 from ....tiling.sequence import Sequence
 from ....tiling.table import Tile, TileTable
 from ....tiling.tokens import TokenPlan
-from .families.base import Args, BlockKey, Family
+from .families.base import Args, BlockKey, Family, in_chunks, replaced
+
+PIECES = 4
 
 
 class Tables:
@@ -87,7 +89,8 @@ class BlockPass:
         def one(tile: Tile, states: Streams) -> Streams:
             return family.result(key, call(family.tile_args(key, args, tile, states)))
 
-        with resident(call, runner):
+        block = block_of(call)
+        with resident(block, runner), in_pieces(block, family.feed_forward):
             out = runner.block(
                 streams, one, 1.0 / len(self.keys), last=key == self.keys[-1],
                 release=family.releasable(key, args) if fresh else (),
@@ -108,13 +111,12 @@ class BlockPass:
 
 
 @contextlib.contextmanager
-def resident(call: Any, runner: TileRunner) -> Iterator[None]:
+def resident(block: torch.nn.Module | None, runner: TileRunner) -> Iterator[None]:
     """Hold a block's weights on the device while its tiles run, so that they are fetched once.
 
     With weights that wait elsewhere, ComfyUI moves every layer's weight each time that the layer
     is called; a block is called once per tile.
     """
-    block = block_of(call)
     if block is None:
         yield
         return
@@ -131,6 +133,31 @@ def resident(call: Any, runner: TileRunner) -> Iterator[None]:
     finally:
         for module, name, value in moved:
             module._parameters[name] = value
+
+
+@contextlib.contextmanager
+def in_pieces(block: torch.nn.Module | None, names: Collection[str]) -> Iterator[None]:
+    """Run a block's feed-forward over a part of the tokens at a time.
+
+    Its inner layer is several times as wide as the hidden states, the largest tensors of a block.
+    """
+
+    def make(original: Any) -> Any:
+        def forward(x: Any) -> Any:
+            axis = x.ndim - 2
+            parts = [
+                original(x.narrow(axis, a, b - a)) for a, b in in_chunks(x.shape[axis], PIECES)
+            ]
+            return torch.cat(parts, axis)
+
+        return forward
+
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            layer = getattr(block, name, None)
+            if isinstance(layer, torch.nn.Module):
+                stack.enter_context(replaced(layer, "forward", make))
+        yield
 
 
 def _parameter(value: Any, device: torch.device) -> Any:

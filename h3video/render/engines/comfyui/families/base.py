@@ -30,6 +30,8 @@ class Family(ABC):
     name: ClassVar[str]
     classes: ClassVar[tuple[str, ...]]
     """Class names in ComfyUI; subclasses without an entry of their own are taken for their base."""
+    feed_forward: ClassVar[tuple[str, ...]] = ()
+    """Names in a block of layers that see one token at a time and are wide inside."""
     audio: ClassVar[str] = ""
     """What happens to sound, in one line for the log; empty where there is none."""
 
@@ -94,7 +96,7 @@ class Family(ABC):
 
     # -- what else ----------------------------------------------------------------------------
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Raise UsageError for an input that tiles would get wrong."""
 
     def needs_exchange(self) -> str:

@@ -30,6 +30,7 @@ class HunyuanFamily(Family):
 
     name = "hunyuan-video"
     classes = ("HunyuanVideo",)
+    feed_forward = ("img_mlp",)
     dims: ClassVar[dict[str, str]] = {
         "modulation_dims_img": "img", "modulation_dims_txt": "txt", "modulation_dims": BOTH,
     }  # fmt: skip
@@ -70,8 +71,8 @@ class HunyuanFamily(Family):
         return {"img": frame, "txt": Sequence(text), BOTH: Sequence(text + image, moved)}
 
     def _frame_at_end(self, total: int) -> Sequence:
-        columns, rows, frames = self.frame()
-        return frame_span(total, (columns, rows, frames), total - columns * rows * frames, self.name)
+        columns, rows, frames = frame = self.frame()
+        return frame_span(total, frame, total - columns * rows * frames, self.name)
 
     def read(self, key: BlockKey, args: Args) -> Streams:
         """Two streams, later one."""

@@ -30,6 +30,7 @@ class LtxFamily(Family):
 
     name = "ltx-video"
     classes = ("LTXVModel",)
+    feed_forward = ("ff",)
 
     @property
     def video(self) -> VideoFamily:

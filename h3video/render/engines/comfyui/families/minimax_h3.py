@@ -28,6 +28,7 @@ class MiniMaxH3Family(Family):
 
     name = "minimax-h3"
     classes = ("MiniMaxH3Model",)
+    feed_forward = ("mlp",)
     audio = (
         "every tile carries the whole sound track; its prediction is the mean over tiles by the "
         "area that each owns"
@@ -102,7 +103,7 @@ class MiniMaxH3Family(Family):
         payload = self.arguments.get("minimax_payload") or {}
         layout = payload.get("layout")
         if layout is None or layout.seq_len != total:
-            video, audio = self.arguments["x"][:2]
+            audio = self.arguments["x"][1]
             columns, rows, frames = self.frame()
             make = getattr(sys.modules[type(self.model).__module__], "PackedLayout", None)
             if make is None:

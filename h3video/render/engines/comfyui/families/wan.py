@@ -10,6 +10,7 @@ same tiles.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -32,6 +33,7 @@ class WanFamily(Family):
 
     name = "wan"
     classes = PLAIN
+    feed_forward = ("ffn",)
 
     @property
     def video(self) -> VideoFamily:
@@ -122,9 +124,8 @@ class WanFamily(Family):
             if self._vace:
                 contexts = _VaceTiles(self, runner)
                 for i, block in enumerate(self.model.vace_blocks):
-                    stack.enter_context(
-                        replaced(block, "forward", lambda f, i=i: contexts.wrap(i, f))
-                    )
+                    wrap = functools.partial(contexts.wrap, i)
+                    stack.enter_context(replaced(block, "forward", wrap))
             yield
 
     def _head(self, original: Any) -> Any:

@@ -1,0 +1,134 @@
+"""What hexagonal tiles should cost on real models, by arithmetic: nothing is run, no torch needed.
+
+    python benchmarks/expected_times.py [--markdown]
+
+For each clip the default plan of H3 Hex Tiles: tokens, tiles, a tile's share of the frame, all
+tiles' tokens against the frame's (price), the part of an untiled step that attention takes, and
+the peak of activations and the time of a step against untiled. Times count the multiply-adds of
+every layer; they hold where all of them run at one speed, and leave out what tiling itself costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from h3video.models import HUNYUAN, HUNYUAN_15, LTX2, MINIMAX_H3, WAN
+from h3video.models.family import DenoiserShape
+from h3video.tiling.tokens import TokenPlan, plan_token_tiles
+
+
+@dataclass(frozen=True)
+class Counted(DenoiserShape):
+    """A transformer whose layers are counted one by one.
+
+    linear   multiply-adds of a block's linear layers (and cross attention) for one token
+    inner    width of self attention
+    along    tokens of text and sound that every tile runs, too
+    """
+
+    linear: int = 0
+    inner: int = 0
+    along: int = 0
+
+    def linear_flops(self, tokens: int) -> float:
+        """See DenoiserShape."""
+        return 2.0 * self.linear * (tokens + self.along)
+
+    def attention_flops(self, tokens: int) -> float:
+        """See DenoiserShape."""
+        return 4.0 * self.inner * float(tokens + self.along) ** 2
+
+
+def minimax_h3(frames: int) -> Counted:
+    """Attention is 7168 wide; the feed-forward is gated. 300 tokens of text, two a sound frame."""
+    d, wide, ffn = 5376, 7168, 14336
+    sound = 2 * round(frames * 40 / 24)
+    return Counted(d, 2 * ffn, 56, 50, linear=d * (4 * wide + 3 * ffn), inner=wide,
+                   along=300 + sound)  # fmt: skip
+
+
+def wan_14b(frames: int) -> Counted:
+    """Text, 512 tokens, comes in through cross attention."""
+    d, ffn = 5120, 13824
+    return Counted(d, ffn, 40, 40, linear=6 * d * d + 2 * d * ffn + 2 * 512 * d, inner=d)
+
+
+def ltx2(frames: int) -> Counted:
+    """The picture's stream; the sound's, half as wide and with few tokens, is left out."""
+    d = 4096
+    return Counted(d, 4 * d, 32, 48, linear=14 * d * d + 2 * 1024 * d, inner=d)
+
+
+def hunyuan(frames: int) -> Counted:
+    """Double and single blocks cost the same: text, some 256 tokens, is part of the sequence."""
+    d = 3072
+    return Counted(d, 4 * d, 24, 60, linear=12 * d * d, inner=d, along=256)
+
+
+def hunyuan_15(frames: int) -> Counted:
+    """Double blocks only."""
+    d = 2048
+    return Counted(d, 4 * d, 16, 54, linear=12 * d * d, inner=d, along=300)
+
+
+MODELS = {
+    "MiniMax-H3 33B": (MINIMAX_H3, minimax_h3), "Wan 2.1 / 2.2 14B": (WAN, wan_14b),
+    "LTX-2 19B": (LTX2, ltx2), "HunyuanVideo 13B": (HUNYUAN, hunyuan),
+    "HunyuanVideo 1.5 8B": (HUNYUAN_15, hunyuan_15),
+}  # fmt: skip
+"""Name -> family, and the shape for a number of frames."""
+
+CLIPS = (
+    ("MiniMax-H3 33B", 1344, 768, 124), ("MiniMax-H3 33B", 1344, 768, 362),
+    ("MiniMax-H3 33B", 1920, 1088, 124), ("MiniMax-H3 33B", 1920, 1088, 362),
+    ("Wan 2.1 / 2.2 14B", 832, 480, 81), ("Wan 2.1 / 2.2 14B", 1280, 704, 81),
+    ("Wan 2.1 / 2.2 14B", 1920, 1088, 81),
+    ("LTX-2 19B", 1920, 1088, 121), ("LTX-2 19B", 3840, 2176, 121),
+    ("HunyuanVideo 13B", 1280, 720, 129), ("HunyuanVideo 1.5 8B", 1280, 720, 121),
+    ("HunyuanVideo 1.5 8B", 1920, 1088, 121),
+)  # fmt: skip
+"""(model, width, height, frames)."""
+
+HEAD = ("model", "clip", "tokens", "tiles", "share", "price", "attention", "memory", "step time")
+"""share, price, memory and step time are against untiled."""
+
+
+def attention_part(plan: TokenPlan) -> float:
+    """The part of an untiled step's work that attention is, 0..1."""
+    d, tokens = plan.denoiser, plan.frame_tokens
+    assert d is not None
+    return d.attention_flops(tokens) / (d.attention_flops(tokens) + d.linear_flops(tokens))
+
+
+def row(model: str, width: int, height: int, frames: int) -> tuple[str, ...]:
+    """One line of the table."""
+    family, shape = MODELS[model]
+    plan = plan_token_tiles(width, height, frames, family, denoiser=shape(frames))
+    mine, full, time = plan.activation_bytes(), plan.untiled_bytes(), plan.expected_time
+    assert mine and full and time
+    return (
+        model, f"{width}x{height}x{frames}", f"{plan.frame_tokens:,}", str(len(plan.tiles)),
+        f"{plan.share:.0%}", f"x{plan.price:.2f}", f"{attention_part(plan):.0%}",
+        f"x{mine / full:.2f}", f"x{time:.2f}",
+    )  # fmt: skip
+
+
+def main() -> None:
+    """Print the table."""
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--markdown", action="store_true", help="as docs/tiling.md has it")
+    markdown = p.parse_args().markdown
+    rows = [HEAD, *(row(*clip) for clip in CLIPS)]
+    if markdown:
+        rows.insert(1, ("---", "---", *("--:",) * (len(HEAD) - 2)))
+        print("\n".join(f"| {' | '.join(r)} |" for r in rows))
+        return
+    wide = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+    for r in rows:
+        print("  ".join(c.ljust(w) if i < 2 else c.rjust(w)
+                        for i, (c, w) in enumerate(zip(r, wide))))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""apply_hex_tiling and remove_hex_tiling: settings, plans, and what was wrapped."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ....errors import UsageError
+from ....grid import DEFAULT_SPAN
+from ....models import DenoiserShape, VideoFamily
+from ....tiling.crops import CropPlan, plan_crop_tiles
+from ....tiling.settings import HexSettings
+from ....tiling.tokens import TokenPlan, plan_latent_tiles
+from ..describe import describe
+from .wrappers import Wrappers
+
+log = logging.getLogger("h3video")
+
+_ATTRIBUTE = "_h3video_tiling"
+
+TRANSFORMERS = ("transformer", "transformer_2", "transformer_ref")
+"""Where pipelines keep them: Wan 2.2 has two, MiniMax-H3's modular pipeline one per workflow."""
+
+OnTile = Callable[[str, float], None]
+
+
+class HexTiling:
+    """The tiling of one pipeline.
+
+    family     of its (first) transformer
+    plans      the last few that were used, newest last
+    measure    whether to count the seconds of our own work in own_seconds
+    """
+
+    def __init__(
+        self, family: VideoFamily, settings: HexSettings, on_tile: OnTile | None = None,
+        pipe: Any = None,
+    ) -> None:  # fmt: skip
+        self.family = family
+        self.settings = settings
+        self.on_tile = on_tile
+        self.measure = False
+        self.own_seconds = 0.0
+        self.plans: list[TokenPlan] = []
+        self.wrappers = Wrappers()
+        self.transformers: list[Any] = []
+        self._pipe = (lambda: None) if pipe is None else weakref.ref(pipe)
+        self._said: set[str] = set()
+
+    def token_plan(
+        self, width: int, height: int, frames: int, denoiser: DenoiserShape | None = None
+    ) -> TokenPlan:
+        """The plan for a clip in px and frames; the same for the same settings."""
+        self.family.check(width, height, frames)
+        columns, rows = self.family.token_grid(width, height)
+        return self._plan(columns, rows, self.family.latent_frames(frames), denoiser)
+
+    def plan(
+        self, columns: int, rows: int, latent_frames: int, denoiser: DenoiserShape
+    ) -> TokenPlan:
+        """The plan of a pass, logged the first time and kept in `plans`."""
+        plan = self._plan(columns, rows, latent_frames, denoiser)
+        if not self.plans or self.plans[-1] is not plan:
+            self.say_once(describe(plan))
+            self.plans[:] = [*(p for p in self.plans[-3:] if p is not plan), plan]
+        return plan
+
+    def _plan(
+        self, columns: int, rows: int, latent_frames: int, denoiser: DenoiserShape | None
+    ) -> TokenPlan:
+        s = self.settings
+        return plan_latent_tiles(
+            columns, rows, latent_frames, self.family, hex_res=s.hex_res, overlap=s.overlap,
+            halo=s.halo, budget=s.budget, shape=s.shape, span=s.span, rotation=s.rotation,
+            exchange=s.exchange, denoiser=denoiser, window=s.window or None,
+            window_overlap=s.window_overlap, window_mode=s.window_mode,
+        )  # fmt: skip
+
+    def crop_plan(self, width: int, height: int) -> CropPlan:
+        """The plan of the decoder for a frame of this size."""
+        s = self.settings
+        return plan_crop_tiles(
+            width, height, self.family, budget=s.budget, shape=s.shape, span=s.span,
+            rotation=s.turn,
+        )  # fmt: skip
+
+    def in_range(self) -> bool:
+        """Whether the step under way runs in tiles."""
+        s = self.settings
+        if s.start_step == 0 and s.end_step is None:
+            return True
+        step = _step(self._pipe())
+        return s.start_step <= step and (s.end_step is None or step < s.end_step)
+
+    def report(self, phase: str, share: float) -> None:
+        """Tell the caller what was done."""
+        if self.on_tile is not None:
+            self.on_tile(phase, share)
+
+    def undo(self) -> None:
+        """Take every wrapper off again."""
+        self.wrappers.undo()
+
+    def say_once(self, text: str) -> None:
+        """Log a line the first time that it comes up."""
+        if text not in self._said:
+            self._said.add(text)
+            log.info("%s", text)
+
+
+def apply_hex_tiling(
+    pipe: Any,
+    hex_res: int | str = "auto",
+    overlap: float | None = None,
+    halo: float | None = None,
+    budget: float | int | str | None = None,
+    *,
+    shape: str = "hex",
+    span: float = DEFAULT_SPAN,
+    rotation: float | None = None,
+    exchange: str = "step",
+    order: str = "block-major",
+    window: int | None = None,
+    window_overlap: int = 2,
+    window_mode: str = "fused",
+    start_step: int = 0,
+    end_step: int | None = None,
+    accumulate: str = "device",
+    tile_vae: bool = True,
+    on_tile: OnTile | None = None,
+) -> HexTiling:
+    """Run a diffusers video pipeline in hexagonal token tiles.
+
+    pipe       a pipeline of Wan (VACE too), LTX-Video, LTX-2, HunyuanVideo or HunyuanVideo 1.5,
+               or MiniMax-H3's modular pipeline with its components loaded
+    hex_res    H3 resolution 0..15, or "auto": the coarsest grid whose tile fits the budget
+    overlap    px shared along every cell edge (None: 4 tokens; 0: a hard partition)
+    halo       px of context that a tile sees beyond its cell (None: 3 tokens)
+    budget     share of the frame's tokens ("25%"), or bytes for a step's activations ("2GiB")
+    shape      hex | rect (the baseline) | none (one tile: bit-identical to no tiling)
+    exchange   step | block, see h3video.tiling.fuse
+    order      block-major only: weights are read once per step
+    window, window_overlap   latent frames that a tile takes at a time (None: all of them), and
+               how many of them neighbouring windows share
+    window_mode   fused: both windows are blended there; frozen: the earlier one rules
+    start_step, end_step     steps of the scheduler that run in tiles, end excluded
+    accumulate device | cpu: where the tiles' hidden states wait between blocks
+    tile_vae   decode in crops with hexagonal seams, too, where the VAE can
+    on_tile    called with ("denoise" | "decode", share of a forward pass or of the frame)
+
+    Every later call of `pipe` is tiled, whatever its size. Calling this again replaces
+    the settings. Raises UsageError for a bad value or an unknown transformer.
+    """
+    if order != "block-major":
+        raise UsageError(
+            f"order {order!r} is not offered for diffusers; use block-major (tile-major is in "
+            "ComfyUI's H3HexTiles)"
+        )
+    settings = HexSettings(
+        hex_res=hex_res, overlap=overlap, halo=halo, budget=budget, shape=shape, span=span,
+        rotation=rotation, exchange=exchange, window=window, window_overlap=window_overlap,
+        window_mode=window_mode, start_step=start_step, end_step=end_step, accumulate=accumulate,
+    )  # fmt: skip
+    found = _transformers(pipe)
+    if (start_step or end_step is not None) and not _tells_steps(pipe):
+        scheduler = type(getattr(pipe, "scheduler", None)).__name__
+        raise UsageError(
+            f"the scheduler {scheduler} does not tell its step (step_index), so start_step and "
+            "end_step cannot be kept; use another scheduler, or leave both out"
+        )
+    remove_hex_tiling(pipe)
+    family = found[0][1].video_of(found[0][0], pipe)
+    tiling = HexTiling(family, settings, on_tile, pipe)
+    _probe(tiling)
+    _wrap(tiling, pipe, found, tile_vae)
+    object.__setattr__(pipe, _ATTRIBUTE, tiling)
+    return tiling
+
+
+def remove_hex_tiling(pipe: Any) -> bool:
+    """Undo `apply_hex_tiling`. True if there was something to undo."""
+    tiling = pipe.__dict__.pop(_ATTRIBUTE, None)
+    if tiling is None:
+        return False
+    tiling.undo()
+    return True
+
+
+def _transformers(pipe: Any) -> list[tuple[Any, Any]]:
+    """(transformer, adapter) of all that a pipeline has; raises UsageError for unknown ones."""
+    from .families import FAMILIES, family_class
+
+    present = [getattr(pipe, name, None) for name in TRANSFORMERS]
+    transformers = [t for t in present if t is not None]
+    if not transformers:
+        raise UsageError(
+            f"{type(pipe).__name__} has no transformer to tile; use a video pipeline, and load a "
+            "modular one's components first (pipe.load_components())"
+        )
+    found = [(t, family_class(t)) for t in transformers]
+    for transformer, family in found:
+        if family is None:
+            known = ", ".join(name for f in FAMILIES for name in f.classes)
+            raise UsageError(
+                f"{type(transformer).__name__} has no tiling adapter yet; "
+                f"use a pipeline with one of {known}"
+            )
+    return found
+
+
+def _wrap(tiling: HexTiling, pipe: Any, found: list[tuple[Any, Any]], tile_vae: bool) -> None:
+    from .passes import TiledTransformer
+    from .vae import wrap_vae
+
+    try:
+        for transformer, family in found:
+            tiling.transformers.append(TiledTransformer(tiling, transformer, family))
+        if tile_vae and getattr(pipe, "vae", None) is not None:
+            wrap_vae(tiling, pipe.vae)
+    except BaseException:
+        tiling.undo()
+        raise
+
+
+def _probe(tiling: HexTiling) -> None:
+    """Out-of-range settings must show now and not after the text encoder has run.
+
+    What depends on the frame's size (whether anything fits the budget) is not tried: one tile.
+    """
+    s, family = tiling.settings, tiling.family
+    latent_frames = family.latent_first + ((s.window or 0) // family.latent_step + 2) * (
+        family.latent_step
+    )
+    plan_latent_tiles(
+        32, 32, latent_frames, family, overlap=s.overlap, halo=s.halo, shape="none", span=s.span,
+        rotation=s.rotation, window=s.window or None, window_overlap=s.window_overlap,
+        window_mode=s.window_mode,
+    )  # fmt: skip
+
+
+def _tells_steps(pipe: Any) -> bool:
+    return hasattr(getattr(pipe, "scheduler", None), "step_index")
+
+
+def _step(pipe: Any) -> int:
+    """The sampling step under way, counted from 0: schedulers know it once they have stepped."""
+    scheduler = getattr(pipe, "scheduler", None)
+    index = getattr(scheduler, "step_index", None)
+    if index is None:
+        return 0
+    return int(index) - int(getattr(scheduler, "begin_index", None) or 0)

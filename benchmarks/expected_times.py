@@ -11,65 +11,39 @@ every layer; they hold where all of them run at one speed, and leave out what ti
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 
 from h3video.models import HUNYUAN, HUNYUAN_15, LTX2, MINIMAX_H3, WAN
 from h3video.models.family import DenoiserShape
+from h3video.models.minimax_h3 import shape as minimax_shape
 from h3video.tiling.tokens import TokenPlan, plan_token_tiles
 
 
-@dataclass(frozen=True)
-class Counted(DenoiserShape):
-    """A transformer whose layers are counted one by one.
-
-    linear   multiply-adds of a block's linear layers (and cross attention) for one token
-    inner    width of self attention
-    along    tokens of text and sound that every tile runs, too
-    """
-
-    linear: int = 0
-    inner: int = 0
-    along: int = 0
-
-    def linear_flops(self, tokens: int) -> float:
-        """See DenoiserShape."""
-        return 2.0 * self.linear * (tokens + self.along)
-
-    def attention_flops(self, tokens: int) -> float:
-        """See DenoiserShape."""
-        return 4.0 * self.inner * float(tokens + self.along) ** 2
+def minimax_h3(frames: int) -> DenoiserShape:
+    """300 tokens of text, two a sound frame."""
+    return minimax_shape(5376, 14336, 56, 128, 50, along=300 + 2 * round(frames * 40 / 24))
 
 
-def minimax_h3(frames: int) -> Counted:
-    """Attention is 7168 wide; the feed-forward is gated. 300 tokens of text, two a sound frame."""
-    d, wide, ffn = 5376, 7168, 14336
-    sound = 2 * round(frames * 40 / 24)
-    return Counted(d, 2 * ffn, 56, 50, linear=d * (4 * wide + 3 * ffn), inner=wide,
-                   along=300 + sound)  # fmt: skip
-
-
-def wan_14b(frames: int) -> Counted:
+def wan_14b(frames: int) -> DenoiserShape:
     """Text, 512 tokens, comes in through cross attention."""
-    d, ffn = 5120, 13824
-    return Counted(d, ffn, 40, 40, linear=6 * d * d + 2 * d * ffn + 2 * 512 * d, inner=d)
+    return DenoiserShape(5120, 13824, 40, 40, 512)
 
 
-def ltx2(frames: int) -> Counted:
+def ltx2(frames: int) -> DenoiserShape:
     """The picture's stream; the sound's, half as wide and with few tokens, is left out."""
     d = 4096
-    return Counted(d, 4 * d, 32, 48, linear=14 * d * d + 2 * 1024 * d, inner=d)
+    return DenoiserShape(d, 4 * d, 32, 48, linear=14 * d * d + 2 * 1024 * d)
 
 
-def hunyuan(frames: int) -> Counted:
+def hunyuan(frames: int) -> DenoiserShape:
     """Double and single blocks cost the same: text, some 256 tokens, is part of the sequence."""
     d = 3072
-    return Counted(d, 4 * d, 24, 60, linear=12 * d * d, inner=d, along=256)
+    return DenoiserShape(d, 4 * d, 24, 60, linear=12 * d * d, along=256)
 
 
-def hunyuan_15(frames: int) -> Counted:
+def hunyuan_15(frames: int) -> DenoiserShape:
     """Double blocks only."""
     d = 2048
-    return Counted(d, 4 * d, 16, 54, linear=12 * d * d, inner=d, along=300)
+    return DenoiserShape(d, 4 * d, 16, 54, linear=12 * d * d, along=300)
 
 
 MODELS = {

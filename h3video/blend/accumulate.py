@@ -7,7 +7,6 @@ as they are, bit for bit, in any order, and holds nothing but the result.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import torch
@@ -26,12 +25,14 @@ def share_of_weight(weight: Any, before: Any) -> Any:
 def blend_into(out: Tensor, tile: Tensor, alpha: Any) -> None:
     """out += alpha (tile - out), in place; see h3.blend_tile for what is exact.
 
-    out, tile   float32 [frames, planes, rows, columns, inner], views
+    out, tile   float32 [frames, planes, rows, columns, inner], views; the last two axes contiguous
     alpha       float32 numpy [rows, columns]
     Runs in the native library for CPU tensors, in torch elsewhere.
     """
     if out.device.type == "cpu" and tile.device.type == "cpu":
-        _blend_native(out, tile, alpha)
+        from .. import h3
+
+        h3.blend_tile(out.numpy(), tile.numpy(), alpha)
     else:
         _blend_torch(out, tile.to(out.device), torch.from_numpy(alpha).to(out.device))
 
@@ -47,27 +48,3 @@ def mix(out: Tensor, tile: Tensor, alpha: Tensor) -> None:
     mixed = torch.where(tile == out, out, out + alpha * (tile - out))
     mixed = torch.where(alpha >= 1, tile, mixed)
     out.copy_(torch.where(alpha > 0, mixed, out))
-
-
-def _blend_native(out: Tensor, tile: Tensor, alpha: Any) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    from .. import h3
-
-    if tile.stride(-1) != 1 or tile.stride(-2) != tile.shape[-1]:
-        tile = tile.contiguous()
-    o, t, a = out.numpy(), tile.numpy(), alpha
-    rows = o.shape[2]
-    # The call releases the GIL; bands of rows touch different memory. Small tiles are not worth it.
-    bands = min(torch.get_num_threads(), 8, rows) if o.size > 1 << 18 else 1
-    cuts = [rows * i // bands for i in range(bands + 1)]
-    if bands == 1:
-        h3.blend_tile(o, t, a)
-        return
-    with ThreadPoolExecutor(bands) as pool:
-        jobs = [
-            pool.submit(h3.blend_tile, o[:, :, i:j], t[:, :, i:j], a[i:j])
-            for i, j in itertools.pairwise(cuts)
-        ]
-        for job in jobs:
-            job.result()

@@ -15,7 +15,11 @@ from pathlib import Path
 from .native import FOLDER, LibraryError, library_name, load
 
 SOURCES = Path(__file__).parents[2] / "csrc"
-FLAGS = ["-O3", "-std=c11", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off"]
+FLAGS = [
+    "-O3", "-std=c11", "-fPIC", "-shared", "-fvisibility=hidden",
+    "-ffp-contract=off",  # the same bits on every machine
+    "-fno-trapping-math",  # no one reads floating-point flags: both sides of a choice may be computed
+]  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:

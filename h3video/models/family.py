@@ -14,6 +14,10 @@ class DenoiserShape:
     hidden, ffn, heads, layers   widths and counts
     text_tokens                  length of the text sequence in cross attention
     dtype_bytes                  bytes of an activation (2 for bf16/fp16, 4 for fp32)
+    inner      width of self attention; 0: that of the hidden states
+    linear     multiply-adds of a block's linear layers and cross attention for one token; 0: those
+               of q, k, v, o, two for cross attention and a plain feed-forward
+    along      tokens of text and sound in the frame's own sequence, which every tile runs, too
     """
 
     hidden: int
@@ -22,17 +26,19 @@ class DenoiserShape:
     layers: int
     text_tokens: int = 512
     dtype_bytes: int = 2
+    inner: int = 0
+    linear: int = 0
+    along: int = 0
 
     def linear_flops(self, tokens: int) -> float:
         """Work of the layers that see one token at a time, in multiply-adds x 2, a block."""
         d = self.hidden
-        projections = 6 * d * d + 2 * d * self.ffn  # q k v o, cross q o, feed-forward
-        cross = 2 * self.text_tokens * d
-        return 2.0 * tokens * (projections + cross)
+        plain = 6 * d * d + 2 * d * self.ffn + 2 * self.text_tokens * d
+        return 2.0 * (tokens + self.along) * (self.linear or plain)
 
     def attention_flops(self, tokens: int) -> float:
         """Work of self attention over `tokens` tokens, in multiply-adds x 2, a block."""
-        return 4.0 * float(tokens) * tokens * self.hidden
+        return 4.0 * float(tokens + self.along) ** 2 * (self.inner or self.hidden)
 
     def hidden_bytes(self, tokens: int) -> int:
         """Bytes of the hidden states of `tokens` tokens."""

@@ -48,6 +48,8 @@ def denoiser_shape(
         ffn=int(hidden * config["mlp_ratio"]),
         heads=config["num_attention_heads"],
         layers=config["num_layers"] + config.get("num_single_layers", 0),
-        text_tokens=text_tokens,
+        text_tokens=0,
         dtype_bytes=dtype_bytes,
+        linear=int(hidden * hidden * (4 + 2 * config["mlp_ratio"])),
+        along=text_tokens,
     )

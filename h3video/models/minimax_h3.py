@@ -32,16 +32,25 @@ MINIMAX_H3 = VideoFamily(
 def denoiser_shape(
     config: Mapping[str, Any], dtype_bytes: int = 2, text_tokens: int = 512
 ) -> DenoiserShape:
-    """The shape of diffusers' MiniMax-H3 transformer from its configuration.
+    """The shape of diffusers' MiniMax-H3 transformer from its configuration."""
+    return shape(
+        config["hidden_size"], config["ffn_dim"], config["num_attention_heads"],
+        config["attention_head_dim"], config["num_layers"], dtype_bytes, text_tokens,
+    )  # fmt: skip
 
-    The feed-forward is gated: its first layer is twice `ffn_dim` wide, the largest tensor of a
-    block. Attention is a third wider than the hidden states, which is not counted.
+
+def shape(
+    hidden: int, ffn: int, heads: int, head_dim: int, layers: int, dtype_bytes: int = 2,
+    along: int = 512,
+) -> DenoiserShape:  # fmt: skip
+    """The sizes of a MiniMax-H3.
+
+    ffn      of the second layer: the feed-forward is gated, its first layer twice as wide
+    along    tokens of text, conditions and sound
+    Attention may be wider than the hidden states (7168 of 5376); text is in the sequence.
     """
+    inner = heads * head_dim
     return DenoiserShape(
-        hidden=config["hidden_size"],
-        ffn=2 * config["ffn_dim"],
-        heads=config["num_attention_heads"],
-        layers=config["num_layers"],
-        text_tokens=text_tokens,
-        dtype_bytes=dtype_bytes,
-    )
+        hidden, 2 * ffn, heads, layers, 0, dtype_bytes, inner=inner,
+        linear=hidden * (4 * inner + 3 * ffn), along=along,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ an image batch [F, H, W, C] is (F, 1, H, W, C), latents [B, C, T, h, w] are (T, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,8 +22,11 @@ from .match import ColourMatch, match_tiles
 
 Interrupt = Callable[[], None]
 
-_BAND_ROWS = 128
-"""Rows that are weighed at a time: the weights of a point take 32 bytes."""
+_BAND_ROWS = 16
+"""Rows that a thread weighs at a time: the weights of a point take 32 bytes."""
+
+_SMALL = 1 << 18
+"""Numbers of a tile that are not worth a second thread."""
 
 
 def as_block(clip: Tensor) -> Tensor:
@@ -72,8 +76,8 @@ class TileMerger:
         self._out: Tensor | None = None
         self._seen: Any = None  # float32 numpy [chunks, rows, columns]
         self._time = chunk_weights(layout.chunks, layout.fade, layout.frames)
-        self._owner: Any = None
-        self._places: dict[int, _Owned] = {}
+        self._places: list[_Owned] = []
+        self._pool: ThreadPoolExecutor | None = None
 
     # ---- adding ----
 
@@ -93,33 +97,66 @@ class TileMerger:
             tile = self.colours.apply(index, tile)
         assert self._out is not None and self._seen is not None
         left, top = round(place.left * self.scale), round(place.top * self.scale)
-        owned = self._owned(place, left, top)
+        owned = self._places[index % self.layout.places]
         rows, columns = owned.rows, owned.columns
         block = as_block(tile.detach().to(torch.float32))
         block = self._on_pixels(block, place.left * self.scale - left, place.top * self.scale - top)
         block = block[
             :, :, rows.start - top : rows.stop - top, columns.start - left : columns.stop - left
         ]
+        if block.stride(-1) != 1 or block.stride(-2) != block.shape[-1]:
+            block = block.contiguous()
         chunk = index // self.layout.places
         out = as_block(self._out)[:, :, rows, columns]
-        for first, last, shares in self._spans(chunk):
-            own = float(shares[chunk])
-            if own <= 0.0:
-                continue
-            before = 0.0
-            for other in shares.nonzero()[0]:
-                before = before + shares[other] * self._seen[other, rows, columns]
-            alpha = share_of_weight(own * owned.weight, before)
-            blend_into(out[first:last], block[first - place.start : last - place.start], alpha)
-        self._seen[chunk, rows, columns] += owned.weight
+        weight, seen = owned.weight, self._seen[:, rows, columns]
+        spans = self._spans(chunk)
+
+        def blend(first: int, last: int) -> None:
+            """The tile's frames in [first, last) into the result."""
+            for start, stop, shares in spans:
+                start, stop = max(start, first), min(stop, last)
+                if start < stop:
+                    own = shares[chunk]
+                    before = sum(shares[k] * seen[k] for k in shares.nonzero()[0])
+                    alpha = share_of_weight(own * weight, before)
+                    part = slice(start - place.start, stop - place.start)
+                    blend_into(out[start:stop], block[part], alpha)
+
+        self._share_out(blend, spans[0][0], spans[-1][1], block.numel())
+        seen[chunk] += weight
         self.done.add(index)
+
+    def _share_out(self, work: Callable[[int, int], None], start: int, stop: int, size: int) -> None:
+        """work(first, last) for all of start..stop, in parts of a thread each."""
+        assert self._out is not None
+        threads = min(torch.get_num_threads(), 8, stop - start)
+        if threads < 2 or size < _SMALL or self._out.device.type != "cpu":
+            return work(start, stop)
+        if self._pool is None:  # native code and numpy let go of the interpreter's lock
+            self._pool = ThreadPoolExecutor(min(torch.get_num_threads(), 8))
+        cuts = [start + (stop - start) * i // threads for i in range(threads + 1)]
+        for _ in self._pool.map(work, cuts[:-1], cuts[1:]):
+            pass
 
     def finish(self) -> Tensor:
         """The clip. Raises UsageError when tiles are missing, naming them."""
         check_complete(self.layout, self.done)
         assert self._out is not None  # every layout has a tile
         out, self._out = self._out, None
+        if self._pool is not None:
+            self._pool.shutdown()
+        self._blacken_holes(out)
         return out if out.dtype == self._dtype else out.to(self._dtype)
+
+    def _blacken_holes(self, out: Tensor) -> None:
+        """Points that no tile reached, which rounded sides could leave: 0, not what lay there."""
+        holes = self._seen <= 0.0
+        if not holes.any():
+            return
+        block = as_block(out)
+        for f in range(self.layout.frames):
+            hole = torch.from_numpy(holes[self._time[:, f] > 0.0].all(0)).to(out.device)
+            block[f, :, hole] = 0.0
 
     # ---- the first tile decides ----
 
@@ -149,8 +186,9 @@ class TileMerger:
         else:
             shape = (*tile.shape[:2], layout.frames, self.rows, self.columns)
         device = tile.device
-        self._out = torch.zeros(shape, dtype=torch.float32, device=device)
+        self._out = torch.empty(shape, dtype=torch.float32, device=device)  # tiles fill all of it
         self._seen = np.zeros((len(layout.chunks), self.rows, self.columns), np.float32)
+        self._weigh()
 
     def _check(self, tile: Tensor, place: ClipTile) -> None:
         shape = tuple(as_block(tile).shape)
@@ -169,52 +207,63 @@ class TileMerger:
 
     # ---- weights ----
 
-    def _owned(self, place: ClipTile, left: int, top: int) -> _Owned:
-        """What a tile owns of the result; the same for every chunk."""
+    def _weigh(self) -> None:
+        """What each tile of a chunk owns of the result; the same for every chunk."""
         import numpy as np
 
         layout = self.layout
-        number = place.index % layout.places
-        if number in self._places:
-            return self._places[number]
-        if self._owner is None:
-            self._owner = np.full(len(layout.grid.cells) + 1, -1, np.int64)
-            for t in layout.tiles[: layout.places]:
-                self._owner[list(t.cells)] = t.index
         step = layout.step / self.scale
-        boxes = [layout.grid.bounds(i) for i in place.cells]
         band = layout.overlap / 2.0 + step
-        # The tile's rectangle may reach a pixel beyond the frame, and its halo is not its own.
-        columns = slice(
-            max(left, int((min(b[0] for b in boxes) - band) / step)),
-            min(
-                left + self._like[3],
-                self.columns,
-                int((max(b[2] for b in boxes) + band) / step) + 1,
-            ),
-        )
-        rows = slice(
-            max(top, int((min(b[1] for b in boxes) - band) / step)),
-            min(top + self._like[2], self.rows, int((max(b[3] for b in boxes) + band) / step) + 1),
-        )
-        out = np.empty((rows.stop - rows.start, columns.stop - columns.start), np.float32)
-        for row in range(0, len(out), _BAND_ROWS):
-            part = out[row : row + _BAND_ROWS]
-            index, weight = layout.grid.sample_weights(
-                part.shape[1], len(part), step, layout.overlap, columns.start * step,
-                (rows.start + row) * step,
-            )  # fmt: skip
-            part[:] = (weight * (self._owner[index] == number)).sum(-1)
-        self._places[number] = _Owned(rows, columns, out)
-        return self._places[number]
+        owner = np.full(len(layout.grid.cells) + 1, -1, np.int32)
+        for place in layout.tiles[: layout.places]:
+            owner[list(place.cells)] = place.index
+            boxes = [layout.grid.bounds(i) for i in place.cells]
+            left, top = round(place.left * self.scale), round(place.top * self.scale)
+            # The tile's rectangle may reach a pixel beyond the frame, and its halo is not its own.
+            columns = slice(
+                max(left, int((min(b[0] for b in boxes) - band) / step)),
+                min(
+                    left + self._like[3],
+                    self.columns,
+                    int((max(b[2] for b in boxes) + band) / step) + 1,
+                ),
+            )
+            rows = slice(
+                max(top, int((min(b[1] for b in boxes) - band) / step)),
+                min(
+                    top + self._like[2],
+                    self.rows,
+                    int((max(b[3] for b in boxes) + band) / step) + 1,
+                ),
+            )
+            weight = np.empty((rows.stop - rows.start, columns.stop - columns.start), np.float32)
+            self._places.append(_Owned(rows, columns, weight))
+
+        def weigh(first: int, last: int) -> None:
+            for row in range(first, last, _BAND_ROWS):
+                stop = min(row + _BAND_ROWS, last)
+                index, weight = layout.grid.sample_weights(
+                    self.columns, stop - row, step, layout.overlap, 0.0, row * step
+                )
+                number = owner[index]
+                for i, p in enumerate(self._places):
+                    a, b = max(row, p.rows.start), min(stop, p.rows.stop)
+                    if a < b:
+                        part = (slice(a - row, b - row), p.columns)
+                        mine = weight[part] * (number[part] == i)
+                        p.weight[a - p.rows.start : b - p.rows.start] = mine.sum(-1)
+
+        self._share_out(weigh, 0, self.rows, self.rows * self.columns)
 
     def _spans(self, chunk: int) -> list[tuple[int, int, Any]]:
-        """Runs of a chunk's frames over which all chunks' shares stay the same."""
+        """Runs of the frames where a chunk counts over which all chunks' shares stay the same."""
         start, stop = self.layout.chunks[chunk]
         spans: list[tuple[int, int, Any]] = []
         for f in range(start, stop):
             shares = self._time[:, f]
-            if spans and (spans[-1][2] == shares).all():
+            if not shares[chunk] > 0.0:
+                continue
+            if spans and spans[-1][1] == f and (spans[-1][2] == shares).all():
                 spans[-1] = (spans[-1][0], f + 1, shares)
             else:
                 spans.append((f, f + 1, shares))

@@ -117,7 +117,7 @@ def record_first_block(model, family):
             seen.append((args[0][0][0].clone(), ltx_rows(kwargs["v_pe"])))
         else:
             text = kwargs["txt"].shape[1]
-            seen.position_shift = text
+            seen.position_shift = 0 if getattr(block, "flipped_img_txt", False) else text
             seen.append((kwargs["img"][0].clone(), kwargs["pe"][0, 0].clone()))
         return original(*args, **kwargs)
 

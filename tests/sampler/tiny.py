@@ -5,11 +5,15 @@ Only importable inside ComfyUI, see conftest.py.
 
 from __future__ import annotations
 
+import dataclasses
+
 import comfy.model_patcher
 import comfy.sample
 import comfy.samplers
 import comfy.supported_models
 import torch
+from comfy.ldm.flux.model import FluxParams
+from comfy.ldm.hunyuan_video.model import HunyuanVideoParams
 
 SIZE = {"wan": (16, 3, 24, 40), "minimax_h3": (24, 7, 24, 40), "ltx": (128, 3, 12, 20),
         "ltxav": (128, 3, 12, 20), "hunyuan": (16, 3, 24, 40), "flux": (16, 48, 64)}  # fmt: skip
@@ -44,6 +48,12 @@ def build(config_class, unet, dtype=torch.float32):
     config.unet_config.pop("disable_unet_model_creation", None)
     config.set_inference_dtype(dtype, None)
     return config.get_model({}, "", device="cpu")
+
+
+def known(parameters, unet):
+    """What this ComfyUI's parameters have fields for."""
+    names = {f.name for f in dataclasses.fields(parameters)}
+    return {k: v for k, v in unet.items() if k in names or k == "image_model"}
 
 
 def wan(dtype=torch.float32, **changes):
@@ -99,6 +109,7 @@ def hunyuan(dtype=torch.float32, **changes):
                 guidance_embed=True, byt5=False, meanflow=False,
                 use_cond_type_embedding=False, vision_in_dim=None,
                 meanflow_sum=False) | changes  # fmt: skip
+    unet = known(HunyuanVideoParams, unet)
     return patcher(build(comfy.supported_models.HunyuanVideo, unet, dtype))
 
 
@@ -110,7 +121,7 @@ def flux(dtype=torch.float32, **changes):
                 guidance_embed=True, txt_ids_dims=[], global_modulation=False,
                 mlp_silu_act=False, ops_bias=True, default_ref_method="offset",
                 ref_index_scale=1.0, yak_mlp=False, txt_norm=False) | changes  # fmt: skip
-    return patcher(build(comfy.supported_models.Flux, unet, dtype))
+    return patcher(build(comfy.supported_models.Flux, known(FluxParams, unet), dtype))
 
 
 FAMILIES = ("wan", "minimax_h3", "ltx", "ltxav", "hunyuan", "flux")

@@ -27,6 +27,8 @@ from .steps import step_of
 log = logging.getLogger("h3video")
 
 KEY = "h3video"
+KEYS = (KEY, "h3video_crops")
+"""Of our wrappers on a model: token tiles, and crops (crops.py)."""
 SMALL_TILE = 0.5
 """A tile that sees less of the frame than this draws its own subject when it starts from noise."""
 
@@ -64,13 +66,13 @@ def attach(model: Any, settings: HexSettings) -> Any:
 
 
 def detach(model: Any) -> Any:
-    """A clone without tiling."""
+    """A clone without tiling, of tokens or crops."""
     clone = model.clone()
-    for wrappers in clone.wrappers.values():
-        wrappers.pop(KEY, None)
-    options = clone.model_options.get("transformer_options", {})
-    for wrappers in options.get("wrappers", {}).values():
-        wrappers.pop(KEY, None)
+    places = [clone.wrappers]
+    places.append(clone.model_options.get("transformer_options", {}).get("wrappers", {}))
+    for wrappers in (w for place in places for w in place.values()):
+        for key in KEYS:
+            wrappers.pop(key, None)
     return clone
 
 

@@ -9,8 +9,8 @@ from .....errors import UsageError
 from .....models.family import VideoFamily
 from .....models.flux import FLUX
 from .....tiling.sequence import Sequence
-from .base import Args, BlockKey, ceil_div, frame_span
-from .hunyuan import BOTH, HunyuanFamily
+from .base import ceil_div, frame_span
+from .hunyuan import HunyuanFamily
 
 
 class FluxFamily(HunyuanFamily):
@@ -29,19 +29,9 @@ class FluxFamily(HunyuanFamily):
         x, patch = self.arguments["x"], self.model.patch_size
         return ceil_div(x.shape[-1], patch), ceil_div(x.shape[-2], patch), 1
 
-    def sequences(self, key: BlockKey, args: Args) -> dict[str, Sequence]:
-        """The frame's tokens come first among the pictures'."""
-        frame = self.frame()
-        if key[0] == "single_block":
-            text = int(args["transformer_options"]["img_slice"][0])
-            both = frame_span(int(args["img"].shape[1]), frame, text, self.name)
-            return {"img": both, BOTH: both}
-        text, image = int(args["txt"].shape[1]), int(args["img"].shape[1])
-        return {
-            "img": frame_span(image, frame, 0, self.name),
-            "txt": Sequence(text),
-            BOTH: frame_span(text + image, frame, text, self.name),
-        }
+    def _picture(self, total: int) -> Sequence:
+        """The frame's tokens come first, references after them."""
+        return frame_span(total, self.frame(), 0, self.name)
 
     def check(self) -> None:
         """Modulation by range is out of a tile's reach in ComfyUI's Flux."""

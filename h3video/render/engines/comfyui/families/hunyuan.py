@@ -1,8 +1,9 @@
 """HunyuanVideo 1.0 and 1.5 in ComfyUI: text and frame apart in double blocks, then as one.
 
 A double block gets `img` and `txt`, `pe` [B, 1, text + frame, ...] and masks over both; a single
-block gets one sequence, text first. A reference picture comes before the frame. Modulation that
-differs by range (a first frame kept clean) is counted again over the tile's tokens.
+block gets one sequence, text first (last in ComfyUI 0.3). A reference picture comes before the
+frame. Modulation that differs by range (a first frame kept clean) is counted again over the tile's
+tokens.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ class HunyuanFamily(Family):
         "modulation_dims_img": "img", "modulation_dims_txt": "txt", "modulation_dims": BOTH,
     }  # fmt: skip
 
+    _text = 0
+    """Tokens of text, known from the double blocks on."""
+
     @property
     def video(self) -> VideoFamily:
         """1.5 has tokens of one latent."""
@@ -49,10 +53,11 @@ class HunyuanFamily(Family):
     def shape(self) -> DenoiserShape:
         """From the model's parameters."""
         model, x = self.model, self.arguments["x"]
+        wide = model.hidden_size
         return DenoiserShape(
-            hidden=model.hidden_size, ffn=int(model.hidden_size * model.params.mlp_ratio),
-            heads=model.num_heads, layers=len(self.blocks()), text_tokens=self.text_tokens(),
-            dtype_bytes=x.element_size(),
+            hidden=wide, ffn=int(wide * model.params.mlp_ratio), heads=model.num_heads,
+            layers=len(self.blocks()), text_tokens=0, dtype_bytes=x.element_size(),
+            linear=int(wide * wide * (4 + 2 * model.params.mlp_ratio)), along=self.text_tokens(),
         )  # fmt: skip
 
     def blocks(self) -> list[BlockKey]:
@@ -63,16 +68,26 @@ class HunyuanFamily(Family):
     def sequences(self, key: BlockKey, args: Args) -> dict[str, Sequence]:
         """Rotary rows and masks run over both even where the streams are apart."""
         if key[0] == "single_block":
-            both = self._frame_at_end(int(args["img"].shape[1]))
+            both = self._both(int(args["img"].shape[1]) - self._text)
             return {"img": both, BOTH: both}
-        text, image = int(args["txt"].shape[1]), int(args["img"].shape[1])
-        frame = self._frame_at_end(image)
-        moved = tuple(Span(s.start + text, s.frames, s.target) for s in frame.spans)
-        return {"img": frame, "txt": Sequence(text), BOTH: Sequence(text + image, moved)}
+        self._text, image = int(args["txt"].shape[1]), int(args["img"].shape[1])
+        return {"img": self._picture(image), "txt": Sequence(self._text), BOTH: self._both(image)}
 
-    def _frame_at_end(self, total: int) -> Sequence:
+    def _picture(self, total: int) -> Sequence:
+        """The picture's own sequence: a reference comes before the frame."""
         columns, rows, frames = frame = self.frame()
         return frame_span(total, frame, total - columns * rows * frames, self.name)
+
+    def _both(self, image: int) -> Sequence:
+        shift = self._text if self._text_first else 0
+        spans = self._picture(image).spans
+        moved = tuple(Span(s.start + shift, s.frames, s.target) for s in spans)
+        return Sequence(self._text + image, moved)
+
+    @property
+    def _text_first(self) -> bool:
+        """ComfyUI 0.3 had HunyuanVideo's text after the frame."""
+        return not getattr(self.model.double_blocks[0], "flipped_img_txt", False)
 
     def read(self, key: BlockKey, args: Args) -> Streams:
         """Two streams, later one."""
@@ -81,8 +96,9 @@ class HunyuanFamily(Family):
         return {"img": args["img"], "txt": args["txt"]}
 
     def join(self, states: Streams) -> Streams:
-        """Text first."""
-        return {"img": torch.cat((states["txt"], states["img"]), 1)}
+        """In the order that the host joins them in."""
+        order = ("txt", "img") if self._text_first else ("img", "txt")
+        return {"img": torch.cat([states[name] for name in order], 1)}
 
     def tile_args(self, key: BlockKey, args: Args, tile: Tile, states: Streams) -> Args:
         """Everything over both sequences is cut by the joint one."""

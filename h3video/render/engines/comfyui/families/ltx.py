@@ -55,8 +55,9 @@ class LtxFamily(Family):
     def shape(self) -> DenoiserShape:
         """From the model's own attributes."""
         model, x = self.model, self._picture()
+        heads = model.transformer_blocks[0].attn1.heads
         return DenoiserShape(
-            hidden=model.inner_dim, ffn=4 * model.inner_dim, heads=model.num_attention_heads,
+            hidden=model.inner_dim, ffn=4 * model.inner_dim, heads=heads,
             layers=len(model.transformer_blocks), text_tokens=self.text_tokens(),
             dtype_bytes=x.element_size(),
         )  # fmt: skip

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from .....models.family import DenoiserShape, VideoFamily
 from .....models.minimax_h3 import MINIMAX_H3
+from .....models.minimax_h3 import shape as minimax_shape
 from .....tiling.fuse import Streams, TileRunner
 from .....tiling.sequence import Sequence, Span
 from .....tiling.table import Tile
@@ -47,13 +48,13 @@ class MiniMaxH3Family(Family):
 
     def shape(self) -> DenoiserShape:
         """From the first block; attention is wider than the hidden states."""
-        block = self.model.blocks[0]
-        heads = block.attn.heads if hasattr(block.attn, "heads") else 56
-        context = self.arguments.get("context")
-        return DenoiserShape(
-            hidden=self.model.hidden_size, ffn=2 * block.mlp.fc2.in_features, heads=heads,
-            layers=len(self.model.blocks), text_tokens=self.text_tokens(),
-            dtype_bytes=2 if context is None else context.element_size(),
+        block, context = self.model.blocks[0], self.arguments.get("context")
+        inner = block.attn.out_proj.in_features
+        heads = getattr(block.attn, "heads", None) or max(1, inner // 128)
+        return minimax_shape(
+            self.model.hidden_size, block.mlp.fc2.in_features, heads, inner // heads,
+            len(self.model.blocks), 2 if context is None else context.element_size(),
+            self.text_tokens(),
         )  # fmt: skip
 
     def blocks(self) -> list[BlockKey]:

@@ -18,8 +18,9 @@ demo: $(VENV)/.demo native
 
 # ComfyUI needs torchvision, whose wheel breaks transformers beside a CPU torch: a venv of its own.
 test: $(VENV)/.test $(COMFY_VENV)/.ready native lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/comfy --ignore=tests/web $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/comfy --ignore=tests/web --ignore=tests/sampler $(PYTEST_ARGS)
 	$(COMFY_VENV)/bin/python -m pytest tests/comfy tests/web $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(COMFY_VENV)/bin/python -m pytest -n 2 --dist worksteal tests/sampler $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

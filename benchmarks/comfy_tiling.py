@@ -138,7 +138,7 @@ def memory(rows: list[dict[str, Any]], only: list[str] | None) -> None:
                       f"{row['own']:>6.1%}", flush=True)  # fmt: skip
 
 
-def times(rows: list[dict[str, Any]]) -> None:
+def times(rows: list[dict[str, Any]], sizes: list[int]) -> None:
     """Seconds of a step by number of tokens, at 16:9."""
     import tiny
     import torch
@@ -148,12 +148,16 @@ def times(rows: list[dict[str, Any]]) -> None:
 
     model = tiny.wan(torch.bfloat16, dim=64, ffn_dim=172, num_heads=1, num_layers=1)
     print(f"{'tokens':>8} {'variant':<14} {'seconds':>8} {'of full':>8} {'expected':>8}")
-    for wanted in TOKENS:
+    for wanted in sizes:
         frames = max(1, round(wanted / (120 * 68))) if wanted >= 32_000 else 3
         rows_, columns = (68, 120) if wanted >= 32_000 else (44, 80)
         size, full = (16, frames, rows_ * 2, columns * 2), 0.0
         for variant, settings in VARIANTS.items():
             tiled = attach(model, HexSettings(**settings))
+            tiling = tiled.h3video_tiling
+            # Planning is once a run; here it would be once a step.
+            x = torch.empty(1, *size, dtype=torch.float16, device="meta")
+            tiling.plan(tiling.family(model.model.diffusion_model, {"x": x}))
             started = time.perf_counter()
             tiny.sample(tiled, "wan", steps=1, size=size)
             seconds = time.perf_counter() - started
@@ -170,6 +174,7 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--memory", action="store_true")
     p.add_argument("--time", action="store_true")
+    p.add_argument("--tokens", nargs="+", type=int, default=TOKENS, help="sizes for --time")
     p.add_argument("--models", nargs="+", help="only these models in the table of peaks")
     p.add_argument("--json", help="write the figures to a file")
     a = p.parse_args()
@@ -181,7 +186,7 @@ def main() -> None:
     if a.memory or not a.time:
         memory(found["memory"], a.models)
     if a.time or not a.memory:
-        times(found["time"])
+        times(found["time"], a.tokens)
     if a.json:
         Path(a.json).write_text(json.dumps({"machine": platform.machine(), **found}, indent=1))
 

@@ -527,20 +527,58 @@ typedef struct {
     int32_t first, end, copy;
 } Run;
 
+/* Each of n numbers `inner` times. */
+static void spread(float *restrict wide, const float *restrict a, int32_t n, int32_t inner) {
+    if (inner == 3) /* colours: a compiler makes vectors of this one */
+        for (int32_t i = 0; i < n; i++) wide[3 * i] = wide[3 * i + 1] = wide[3 * i + 2] = a[i];
+    else
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t k = 0; k < inner; k++) wide[i * inner + k] = a[i];
+}
+
 /* The runs of n points of `inner` items, at most WIDE items; alpha 0 (or NaN) is in none. `wide`
  * gets the alpha of each item that is blended. */
 static int32_t findRuns(const float *a, int32_t n, int32_t inner, Run *runs, float *wide) {
     int32_t count = 0;
-    for (int32_t c = 0, end; c < n; c = end) {
-        int copy = a[c] >= 1.0f, skip = !(a[c] > 0.0f);
-        for (end = c + 1; end < n; end++)
-            if ((a[end] >= 1.0f) != copy || (!(a[end] > 0.0f)) != skip) break;
-        if (skip) continue;
-        for (int32_t i = c; !copy && i < end; i++)
-            for (int32_t k = 0; k < inner; k++) wide[i * inner + k] = a[i];
-        runs[count++] = (Run){c * inner, end * inner, copy};
+    for (int32_t c = 0; c < n;) {
+        int32_t first = c;
+        if (a[c] >= 1.0f) {
+            while (c < n && a[c] >= 1.0f) c++;
+            runs[count++] = (Run){first * inner, c * inner, 1};
+        } else if (a[c] > 0.0f) {
+            while (c < n && a[c] > 0.0f && a[c] < 1.0f) c++;
+            spread(wide + first * inner, a + first, c - first, inner);
+            runs[count++] = (Run){first * inner, c * inner, 0};
+        } else {
+            while (c < n && !(a[c] > 0.0f)) c++;
+        }
     }
     return count;
+}
+
+/* How far n points with these weights move a mean in which each plane of `seen` counts with its
+ * share; shares[0] is the points' own. */
+static void findAlphas(float *restrict alpha, const float *restrict weight, int32_t n,
+                       const float *restrict seen, int64_t plane, const float *restrict shares,
+                       int64_t others) {
+    float before[WIDE] = {0};
+    for (int64_t k = 0; k < others; k++)
+        for (int32_t i = 0; shares[k + 1] > 0.0f && i < n; i++)
+            before[i] += shares[k + 1] * seen[k * plane + i];
+    for (int32_t i = 0; i < n; i++) {
+        float mine = shares[0] * weight[i];
+        alpha[i] = mine / (before[i] + mine);
+    }
+}
+
+/* Make the machine look up the pages of a piece of a row before it is needed: rows lie pages apart,
+ * and looking them up takes as long as copying them. */
+static void lookAhead(const float *at, int32_t items) {
+#if defined(__GNUC__)
+    for (int32_t i = 0; i < items; i += 256) __builtin_prefetch(at + i);
+#else
+    (void)at, (void)items;
+#endif
 }
 
 static void applyRuns(float *o, const float *t, const float *wide, const Run *runs, int32_t count) {
@@ -555,38 +593,64 @@ static void applyRuns(float *o, const float *t, const float *wide, const Run *ru
 
 int64_t bridge_blend_tile(const int64_t *counts, float *out, int64_t out_len,
                           const int64_t *out_strides, const float *tile, int64_t tile_len,
-                          const int64_t *tile_strides, const float *alpha, int64_t alpha_len,
-                          int64_t alpha_stride) {
+                          const int64_t *tile_strides, const float *weight, int64_t weight_len,
+                          int64_t weight_stride, const float *seen, int64_t seen_len,
+                          const int64_t *seen_strides, const float *shares, int64_t shares_len) {
     int64_t frames = counts[0], planes = counts[1], rows = counts[2], columns = counts[3];
-    int64_t inner = counts[4];
-    for (int k = 0; k < 5; k++)
+    int64_t inner = counts[4], others = counts[5];
+    for (int k = 0; k < 6; k++)
         if (counts[k] < 0) return FAIL(E_DOMAIN);
     for (int k = 0; k < 3; k++)
         if (out_strides[k] < 0 || tile_strides[k] < 0) return FAIL(E_DOMAIN);
-    if (alpha_stride < 0) return FAIL(E_DOMAIN);
+    if (weight_stride < 0 || seen_strides[0] < 0 || seen_strides[1] < 0) return FAIL(E_DOMAIN);
     if (!frames || !planes || !rows || !columns || !inner) return 0;
     int64_t need_out = extent(counts, out_strides), need_tile = extent(counts, tile_strides);
-    int64_t need_alpha = reach(rows - 1, alpha_stride, columns);
-    if (need_out < 0 || need_tile < 0 || need_alpha < 0 || need_out > out_len ||
-        need_tile > tile_len || need_alpha > alpha_len)
+    int64_t need_weight = reach(rows - 1, weight_stride, columns), need_seen = 0;
+    int64_t each = others < INT64_MAX ? others + 1 : -1;
+    if (shares_len && others)
+        need_seen = reach(others - 1, seen_strides[0], reach(rows - 1, seen_strides[1], columns));
+    if (need_out < 0 || need_tile < 0 || need_weight < 0 || need_seen < 0 || need_out > out_len ||
+        need_tile > tile_len || need_weight > weight_len || need_seen > seen_len)
         return FAIL(E_MEMORY_BOUNDS);
-    /* A part of a row in every frame, then the next part: its runs are found once, its alphas stay
-     * in the cache. A point of more items than WIDE (no picture has one) is done in parts, too. */
+    if (shares_len && (reach(frames, each, 0) < 0 || reach(frames, each, 0) > shares_len))
+        return FAIL(E_MEMORY_BOUNDS);
+    /* A part of a row in every frame, then the next part: its runs are found once for all frames of
+     * the same shares, its alphas stay in the cache. A point of more items than WIDE (no picture
+     * has one) is done in parts, too. */
     Run runs[WIDE];
-    float wide[WIDE];
+    float wide[WIDE], alpha[WIDE];
     int64_t points = inner < WIDE ? WIDE / inner : 1;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c += points)
             for (int64_t i = 0; i < inner; i += WIDE) {
-                int32_t n = (int32_t)(columns - c < points ? columns - c : points);
+                int32_t n = (int32_t)(columns - c < points ? columns - c : points), count = 0;
                 int32_t items = (int32_t)(inner - i < WIDE ? inner - i : WIDE);
-                int32_t count = findRuns(alpha + r * alpha_stride + c, n, items, runs, wide);
+                const float *a = weight + r * weight_stride + c, *share = shares;
                 float *o = out + r * out_strides[2] + c * inner + i;
                 const float *t = tile + r * tile_strides[2] + c * inner + i;
-                for (int64_t f = 0; count && f < frames; f++)
-                    for (int64_t p = 0; p < planes; p++)
-                        applyRuns(o + f * out_strides[0] + p * out_strides[1],
-                                  t + f * tile_strides[0] + p * tile_strides[1], wide, runs, count);
+                for (int64_t f = 0; f < frames; f++) {
+                    if (shares_len) share = shares + f * each;
+                    if (shares_len &&
+                        (!f || memcmp(share, share - each, (size_t)each * sizeof *share))) {
+                        findAlphas(alpha, weight + r * weight_stride + c, n,
+                                   others ? seen + r * seen_strides[1] + c : NULL, seen_strides[0],
+                                   share, others);
+                        a = alpha;
+                        count = findRuns(a, n, items, runs, wide);
+                    } else if (!f) {
+                        count = findRuns(a, n, items, runs, wide);
+                    }
+                    for (int64_t p = 0; count && p < planes; p++) {
+                        int64_t op = f * out_strides[0] + p * out_strides[1];
+                        int64_t tp = f * tile_strides[0] + p * tile_strides[1];
+                        int32_t first = runs[0].first, length = runs[count - 1].end - first;
+                        if (f + 1 < frames) {
+                            lookAhead(o + op + out_strides[0] + first, length);
+                            lookAhead(t + tp + tile_strides[0] + first, length);
+                        }
+                        applyRuns(o + op, t + tp, wide, runs, count);
+                    }
+                }
             }
     return 0;
 }

@@ -20,7 +20,7 @@
 #define BRIDGE_API __attribute__((visibility("default")))
 #endif
 
-#define BRIDGE_ABI 2
+#define BRIDGE_ABI 3
 
 BRIDGE_API int32_t bridge_abi_version(void);
 
@@ -104,14 +104,20 @@ BRIDGE_API int64_t bridge_hex_weights(int64_t columns, int64_t rows, double x0, 
                                       int64_t max_len);
 
 /* One tile into a running weighted mean: out += alpha * (tile - out), exact in three ways: alpha 0
- * reads nothing (what lies there may be NaN), alpha 1 or more copies, and equal numbers stay as they
- * are. counts: frames, planes, rows, columns, inner. Point (f, p, r, c, i) of `out` is at
- * f * out_strides[0] + p * out_strides[1] + r * out_strides[2] + c * inner + i, of `tile` likewise,
- * its alpha at r * alpha_stride + c. Lengths and strides in items, strides >= 0. Returns 0;
- * E_DOMAIN for a negative count or stride, E_MEMORY_BOUNDS when an array is too short: then nothing
- * was written. */
+ * (or NaN) reads nothing (what lies there may be NaN), alpha 1 or more copies, and equal numbers stay
+ * as they are. counts: frames, planes, rows, columns, inner, others. Point (f, p, r, c, i) of `out` is
+ * at f * out_strides[0] + p * out_strides[1] + r * out_strides[2] + c * inner + i, of `tile`
+ * likewise. With shares_len 0 the alpha of a point is its weight, at r * weight_stride + c. Else it is
+ * own / (before + own) with own = s[0] * weight and before = the sum of s[k + 1] * seen[k] over the
+ * `others` planes that have been blended there already, where s is shares + f * (others + 1) and
+ * seen[k] lies at k * seen_strides[0] + r * seen_strides[1] + c. Lengths and strides in items,
+ * strides >= 0. Returns 0; E_DOMAIN for a negative count or stride, E_MEMORY_BOUNDS when an array
+ * is too short: then nothing was written. */
 BRIDGE_API int64_t bridge_blend_tile(const int64_t *counts, float *out, int64_t out_len,
                                      const int64_t *out_strides, const float *tile,
                                      int64_t tile_len, const int64_t *tile_strides,
-                                     const float *alpha, int64_t alpha_len, int64_t alpha_stride);
+                                     const float *weight, int64_t weight_len,
+                                     int64_t weight_stride, const float *seen, int64_t seen_len,
+                                     const int64_t *seen_strides, const float *shares,
+                                     int64_t shares_len);
 #endif

@@ -12,6 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .. import h3
+from ..h3.pure_arrays import blend_alphas
+
 
 def share_of_weight(weight: Any, before: Any) -> Any:
     """How far a tile of this weight moves a mean whose tiles weigh `before`: 0..1, 1 if it is the
@@ -22,19 +25,20 @@ def share_of_weight(weight: Any, before: Any) -> Any:
         return weight / (before + weight)
 
 
-def blend_into(out: Tensor, tile: Tensor, alpha: Any) -> None:
-    """out += alpha (tile - out), in place; see h3.blend_tile for what is exact.
+def blend_into(out: Tensor, tile: Tensor, weight: Any, seen: Any = None, shares: Any = None) -> None:
+    """One tile into the mean, in place; see h3.blend_tile for the meaning and what is exact.
 
-    out, tile   float32 [frames, planes, rows, columns, inner], views; the last two axes contiguous
-    alpha       float32 numpy [rows, columns]
+    out, tile   float32 [frames, planes, rows, columns, inner], views; last two axes contiguous
+    weight      float32 numpy [rows, columns]; seen, shares: numpy, too
     Runs in the native library for CPU tensors, in torch elsewhere.
     """
     if out.device.type == "cpu" and tile.device.type == "cpu":
-        from .. import h3
-
-        h3.blend_tile(out.numpy(), tile.numpy(), alpha)
-    else:
-        _blend_torch(out, tile.to(out.device), torch.from_numpy(alpha).to(out.device))
+        h3.blend_tile(out.numpy(), tile.numpy(), weight, seen, shares)
+        return
+    tile = tile.to(out.device)
+    for first, last, alpha in blend_alphas(len(out), weight, seen, shares):
+        at = torch.from_numpy(alpha).to(out.device)
+        _blend_torch(out[first:last], tile[first:last], at)
 
 
 def _blend_torch(out: Tensor, tile: Tensor, alpha: Tensor) -> None:

@@ -312,27 +312,47 @@ def hex_weights(
     return _use().hex_weights(columns, rows, x0, y0, step, cx, cy, inradius, theta, overlap)
 
 
-def blend_tile(out: Any, tile: Any, alpha: Any) -> None:
+def blend_tile(out: Any, tile: Any, weight: Any, seen: Any = None, shares: Any = None) -> None:
     """One tile into a running weighted mean, in place: out += alpha (tile - out).
 
     out, tile   float32 [frames, planes, rows, columns, inner], views are welcome as long as the
                 last two axes are contiguous and no stride is negative
-    alpha       float32 [rows, columns], contiguous: 0 reads nothing, 1 copies
+    weight      float32 [rows, columns], contiguous: the alpha, if nothing else is given
+    seen        float32 [others, rows, columns], rows contiguous: weights blended there already
+    shares      float32 [frames, 1 + others], contiguous: how much the tile counts in a frame, and
+                each plane of `seen`; then alpha is own / (before + own), own = share x weight,
+                before = the sum of shares x seen
 
-    Numbers that are equal in both stay as they are, bit for bit.
+    Alpha 0 or NaN (0 / 0) reads nothing, 1 copies. Numbers that are equal in both stay as they
+    are, bit for bit.
     """
+    import numpy as np
+
     shape = tuple(out.shape)
-    if len(shape) != 5 or tuple(tile.shape) != shape or tuple(alpha.shape) != shape[2:4]:
+    if len(shape) != 5 or tuple(tile.shape) != shape or tuple(weight.shape) != shape[2:4]:
         raise ValueError(
             f"out {shape} and tile {tuple(tile.shape)} must be alike and have 5 axes, "
-            f"alpha {tuple(alpha.shape)} the rows and columns"
+            f"weight {tuple(weight.shape)} the rows and columns"
         )
-    for name, array in (("out", out), ("tile", tile), ("alpha", alpha)):
+    if (seen is None) != (shares is None):
+        raise ValueError("seen and shares belong together")
+    if seen is None:
+        seen, shares = np.empty((0, *shape[2:4]), np.float32), np.empty(0, np.float32)
+    elif tuple(seen.shape[1:]) != shape[2:4] or shares.shape != (shape[0], 1 + len(seen)):
+        raise ValueError(
+            f"seen {tuple(seen.shape)} must have the rows and columns of out {shape}, shares "
+            f"{tuple(shares.shape)} its frames and a column more than seen has planes"
+        )
+    packed = {
+        "out": (out, (4 * shape[4], 4)), "tile": (tile, (4 * shape[4], 4)),
+        "weight": (weight, (4 * shape[3], 4)), "seen": (seen, (4,)),
+        "shares": (shares, (4 * (1 + len(seen)), 4)[-shares.ndim :]),
+    }  # fmt: skip
+    for name, (array, wanted) in packed.items():
         if array.dtype != "float32":
             raise ValueError(f"{name} is {array.dtype}, it must be float32")
-        packed = (4 * shape[4], 4) if array.ndim == 5 else (4,)
-        inner = zip(array.shape[-len(packed) :], array.strides[-len(packed) :], packed)
-        if array.size and (min(array.strides) < 0 or any(n > 1 and s != p for n, s, p in inner)):
+        ends = zip(array.shape[-len(wanted) :], array.strides[-len(wanted) :], wanted)
+        if array.size and (min(array.strides) < 0 or any(n > 1 and s != p for n, s, p in ends)):
             raise ValueError(f"{name} has strides {array.strides}; its rows must be contiguous")
     if out.size:
-        _use().blend_tile(out, tile, alpha)
+        _use().blend_tile(out, tile, weight, seen, shares)

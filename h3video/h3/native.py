@@ -17,7 +17,7 @@ from typing import Any
 from .constants import MOST_CELLS
 from .errors import error
 
-ABI = 2
+ABI = 3
 FOLDER = Path(__file__).with_name("_native")
 
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
@@ -67,7 +67,11 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         [_I64, _I64, _F64, _F64, _F64, _I64, _PF64, _PF64, _F64, _F64, _F64, _PI32, _PF32, _I64],
     ),
     "bridge_blend_tile": (
-        _I64, [_PI64, _PF32, _I64, _PI64, _PF32, _I64, _PI64, _PF32, _I64, _I64],
+        _I64,
+        [
+            _PI64, _PF32, _I64, _PI64, _PF32, _I64, _PI64, _PF32, _I64, _I64, _PF32, _I64, _PI64,
+            _PF32, _I64,
+        ],
     ),
 }  # fmt: skip
 
@@ -396,16 +400,19 @@ class Native:
                 weight = np.empty((needed // 4, 4), np.float32)
         return index, weight
 
-    def blend_tile(self, out: Any, tile: Any, alpha: Any) -> None:
-        counts = (_I64 * 5)(*out.shape)
+    def blend_tile(self, out: Any, tile: Any, weight: Any, seen: Any, shares: Any) -> None:
+        counts = (_I64 * 6)(*out.shape, len(seen))
         out_strides = (_I64 * 3)(*(s // 4 for s in out.strides[:3]))
         tile_strides = (_I64 * 3)(*(s // 4 for s in tile.strides[:3]))
+        seen_strides = (_I64 * 2)(*(s // 4 for s in seen.strides[:2]))
         _check(
             self._lib.bridge_blend_tile(
                 counts, _of(out, _PF32), _extent(out), out_strides, _of(tile, _PF32),
-                _extent(tile), tile_strides, _of(alpha, _PF32), alpha.size, alpha.strides[0] // 4,
+                _extent(tile), tile_strides, _of(weight, _PF32), weight.size,
+                weight.strides[0] // 4, _of(seen, _PF32), _extent(seen), seen_strides,
+                _of(shares, _PF32), shares.size,
             ),
-            out.shape, tile.shape,
+            out.shape, tile.shape, seen.shape, shares.shape,
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ the whole contract (api.CONTRACT). Angles are radians.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .errors import error
@@ -299,11 +299,39 @@ def _between(points: Any, low: float, high: float) -> tuple[int, int]:
     return int(first), int(np.searchsorted(points, high, side="right"))
 
 
-def blend_tile(out: Any, tile: Any, alpha: Any) -> None:
+def blend_tile(out: Any, tile: Any, weight: Any, seen: Any, shares: Any) -> None:
+    for first, last, alpha in blend_alphas(len(out), weight, seen, shares):
+        _blend(out[first:last], tile[first:last], alpha)
+
+
+def blend_alphas(
+    frames: int, weight: Any, seen: Any, shares: Any
+) -> Iterator[tuple[int, int, Any]]:
+    """Runs of frames (first, last) with the same alpha [rows, columns], see api.blend_tile."""
     import numpy as np
 
-    whole = (alpha >= 1.0)[:, :, None]
-    rows, columns = np.nonzero((alpha > 0.0) & (alpha < 1.0))  # most points are 0 or 1
+    if shares is None or not shares.size:
+        yield 0, frames, weight
+        return
+    first = 0
+    for last in range(1, frames + 1):
+        if last < frames and (shares[last] == shares[first]).all():
+            continue
+        own, before = shares[first, 0] * weight, np.zeros_like(weight)
+        for k in shares[first, 1:].nonzero()[0]:
+            before += shares[first, 1 + k] * seen[k]
+        with np.errstate(invalid="ignore"):
+            alpha = own / (before + own)
+        yield first, last, alpha
+        first = last
+
+
+def _blend(out: Any, tile: Any, alpha: Any) -> None:
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):  # NaN
+        whole = (alpha >= 1.0)[:, :, None]
+        rows, columns = np.nonzero((alpha > 0.0) & (alpha < 1.0))  # most points are 0 or 1
     a = alpha[rows, columns][:, None]
     for o, t in zip(out, tile):  # frame by frame: no second copy of a tile
         np.copyto(o, t, where=whole)

@@ -33,8 +33,8 @@ class H3HexTiles(io.ComfyNode):
                 io.String.Input(
                     "budget", default="auto",
                     tooltip="How much a tile may take: a share of the frame such as 25%, or the "
-                    "memory of a step's activations such as 6GiB. auto: a third of the frame's "
-                    "memory.",
+                    "memory of a step's activations such as 6GiB. auto: at most a third of the "
+                    "frame, less where that costs little.",
                 ),
                 io.Int.Input(
                     "overlap", default=-1, min=-1, max=4096, step=16,

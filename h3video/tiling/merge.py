@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..blend.accumulate import blend_into, share_of_weight
+from ..blend.accumulate import blend_into
 from ..errors import UsageError
 from .clip import ClipLayout, ClipTile, chunk_weights
 from .match import ColourMatch, match_tiles
@@ -83,6 +83,8 @@ class TileMerger:
 
     def add(self, index: int, tile: Tensor) -> None:
         """Add tile `index` of the layout: image [f, h, w, C] or latents [B, C, t, h, w]."""
+        import numpy as np
+
         if not 0 <= index < len(self.layout.tiles):
             raise UsageError(
                 f"tile {index} is out of range 0..{len(self.layout.tiles) - 1} of this layout"
@@ -107,23 +109,22 @@ class TileMerger:
         if block.stride(-1) != 1 or block.stride(-2) != block.shape[-1]:
             block = block.contiguous()
         chunk = index // self.layout.places
+        counts = self._time[chunk].nonzero()[0]  # frames in which the chunk does
+        start, stop = (int(counts[0]), int(counts[-1]) + 1) if len(counts) else (0, 0)
+        others = self._time[:, start:stop].any(1).nonzero()[0]
+        around = range(others[0], others[-1] + 1) if len(others) else range(0)
+        shares = np.ascontiguousarray(self._time[[chunk, *around], start:stop].T)
+        seen = self._seen[around.start : around.stop, rows, columns]
         out = as_block(self._out)[:, :, rows, columns]
-        weight, seen = owned.weight, self._seen[:, rows, columns]
-        spans = self._spans(chunk)
 
         def blend(first: int, last: int) -> None:
-            """The tile's frames in [first, last) into the result."""
-            for start, stop, shares in spans:
-                start, stop = max(start, first), min(stop, last)
-                if start < stop:
-                    own = shares[chunk]
-                    before = sum(shares[k] * seen[k] for k in shares.nonzero()[0])
-                    alpha = share_of_weight(own * weight, before)
-                    part = slice(start - place.start, stop - place.start)
-                    blend_into(out[start:stop], block[part], alpha)
+            blend_into(
+                out[first:last], block[first - place.start : last - place.start], owned.weight,
+                seen, shares[first - start : last - start],
+            )  # fmt: skip
 
-        self._share_out(blend, spans[0][0], spans[-1][1], block.numel())
-        seen[chunk] += weight
+        self._share_out(blend, start, stop, block.numel())
+        self._seen[chunk, rows, columns] += owned.weight
         self.done.add(index)
 
     def _share_out(self, work: Callable[[int, int], None], start: int, stop: int, size: int) -> None:
@@ -254,20 +255,6 @@ class TileMerger:
                         p.weight[a - p.rows.start : b - p.rows.start] = mine.sum(-1)
 
         self._share_out(weigh, 0, self.rows, self.rows * self.columns)
-
-    def _spans(self, chunk: int) -> list[tuple[int, int, Any]]:
-        """Runs of the frames where a chunk counts over which all chunks' shares stay the same."""
-        start, stop = self.layout.chunks[chunk]
-        spans: list[tuple[int, int, Any]] = []
-        for f in range(start, stop):
-            shares = self._time[:, f]
-            if not shares[chunk] > 0.0:
-                continue
-            if spans and spans[-1][1] == f and (spans[-1][2] == shares).all():
-                spans[-1] = (spans[-1][0], f + 1, shares)
-            else:
-                spans.append((f, f + 1, shares))
-        return spans
 
     def _on_pixels(self, block: Tensor, right: float, down: float) -> Tensor:
         """The tile moved by a part of a pixel (right, down), which only odd factors need."""

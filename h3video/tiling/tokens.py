@@ -193,11 +193,11 @@ def _activation_bytes(
     frame = d.hidden_bytes(frame_tokens)
     if tiles == 1:
         return frame + d.block_bytes(frame_tokens)
-    blended = 4 * d.hidden * frame_tokens  # the float32 sum
+    tile = d.hidden_bytes(tile_tokens) + d.block_bytes(tile_tokens)
     if exchange == "block":
-        return frame + blended + d.hidden_bytes(tile_tokens) + d.block_bytes(tile_tokens)
-    resident = tiles * d.hidden_bytes(tile_tokens)
-    return resident + max(d.block_bytes(tile_tokens), blended)
+        return frame + 4 * d.hidden * frame_tokens + tile  # and the float32 sum
+    # The blend goes in pieces: the frame's result, and little beside the tiles' states.
+    return tiles * d.hidden_bytes(tile_tokens) + max(d.block_bytes(tile_tokens), frame)
 
 
 def plan_token_tiles(

@@ -100,10 +100,10 @@ def test_empty_tiles_do_nothing():
 
 @pytest.mark.skipif("native" not in backends(), reason="no native library")
 @given(
-    st.lists(st.integers(-2, 6), min_size=5, max_size=5),
-    st.lists(st.integers(-1, 40), min_size=7, max_size=7),
-)
-def test_the_library_never_writes_beyond_the_given_lengths(counts, strides):
+    st.lists(st.integers(-2, 6), min_size=6, max_size=6),
+    st.lists(st.integers(-1, 40), min_size=9, max_size=9), st.booleans(),
+)  # fmt: skip
+def test_the_library_never_writes_beyond_the_given_lengths(counts, strides, shared):
     from h3video.h3 import native
 
     library = native.load(native.library_path())
@@ -112,14 +112,16 @@ def test_the_library_never_writes_beyond_the_given_lengths(counts, strides):
     tile, alpha = np.full(room, 1.0, np.float32), np.full(room, 0.5, np.float32)
     f32 = ctypes.POINTER(ctypes.c_float)
     result = library.bridge_blend_tile(
-        (ctypes.c_int64 * 5)(*counts), out.ctypes.data_as(f32), room,
+        (ctypes.c_int64 * 6)(*counts), out.ctypes.data_as(f32), room,
         (ctypes.c_int64 * 3)(*strides[:3]), tile.ctypes.data_as(f32), room,
         (ctypes.c_int64 * 3)(*strides[3:6]), alpha.ctypes.data_as(f32), room, strides[6],
+        alpha.ctypes.data_as(f32), room, (ctypes.c_int64 * 2)(*strides[7:]),
+        alpha.ctypes.data_as(f32), room if shared else 0,
     )  # fmt: skip
     assert (out[room:] == 7.0).all()
     if min(counts) < 0 or min(strides) < 0:
         assert result == -2
     elif result < 0:
         assert result == -14 and (out == 7.0).all()
-    elif 0 not in counts:
+    elif 0 not in counts[:5]:
         assert (out != 7.0).any()

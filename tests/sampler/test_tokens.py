@@ -198,20 +198,21 @@ def test_an_interrupt_is_noticed_within_one_tile(tiny):
     assert tiny.sample(tiling, "wan")[0].isfinite().all()  # nothing is left behind
 
 
-def test_progress_runs_over_steps_and_tiles(tiny):
+def test_progress_runs_over_steps_and_tiles(tiny, monkeypatch):
     import comfy.utils
 
     seen = []
-    before = comfy.utils.PROGRESS_BAR_HOOK
-    comfy.utils.set_progress_bar_global_hook(
-        lambda value, total, preview, **kw: seen.append((value, total))
-    )
-    try:
-        tiny.sample(attach(tiny.wan(), settings(**TILED)), "wan", steps=2, cfg=2.0)
-    finally:
-        comfy.utils.set_progress_bar_global_hook(before)
-    values = [v for v, _ in seen]
-    assert values == sorted(values) and len(values) > 8 and seen[-1][0] == seen[-1][1]
+
+    def watch(self, value, total=None, preview=None):  # what it sends on is throttled by time
+        seen.append((value, total))
+
+    monkeypatch.setattr(comfy.utils.ProgressBar, "update_absolute", watch)
+    tiling = attach(tiny.wan(), settings(**TILED))
+    tiny.sample(tiling, "wan", steps=2, cfg=2.0)
+    values, totals = [v for v, _ in seen], {t for _, t in seen}
+    tiles = len(tiling.h3video_tiling.plans[-1].tiles)
+    assert values == sorted(set(values)) and len(values) > tiles * 3
+    assert len(totals) == 1 and values[-1] == totals.pop()
 
 
 def test_comfyui_reserves_memory_for_a_tile(tiny):

@@ -112,11 +112,13 @@ class Family(ABC):
         return found if isinstance(found, Mapping) else {}
 
     def text_tokens(self) -> int:
-        """Length of the text, for estimates."""
+        """Length of the text, for estimates, to the next 512: prompts must not change the plan."""
         context = self.arguments.get("context")
         if isinstance(context, (list, tuple)):
             context = context[0]
-        return int(context.shape[1]) if isinstance(context, Tensor) and context.ndim > 2 else 512
+        if not isinstance(context, Tensor) or context.ndim < 3:
+            return 512
+        return ceil_div(int(context.shape[1]), 512) * 512
 
     @contextlib.contextmanager
     def overrides(self, runner: Callable[[], TileRunner | None]) -> Iterator[None]:

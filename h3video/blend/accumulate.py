@@ -25,7 +25,9 @@ def share_of_weight(weight: Any, before: Any) -> Any:
         return weight / (before + weight)
 
 
-def blend_into(out: Tensor, tile: Tensor, weight: Any, seen: Any = None, shares: Any = None) -> None:
+def blend_into(
+    out: Tensor, tile: Tensor, weight: Any, seen: Any = None, shares: Any = None
+) -> None:
     """One tile into the mean, in place; see h3.blend_tile for the meaning and what is exact.
 
     out, tile   float32 [frames, planes, rows, columns, inner], views; last two axes contiguous

@@ -18,7 +18,7 @@ SOURCES = Path(__file__).parents[2] / "csrc"
 FLAGS = [
     "-O3", "-std=c11", "-fPIC", "-shared", "-fvisibility=hidden",
     "-ffp-contract=off",  # the same bits on every machine
-    "-fno-trapping-math",  # no one reads floating-point flags: both sides of a choice may be computed
+    "-fno-trapping-math",  # both sides of a choice may be computed: loops become vectors
 ]  # fmt: skip
 
 

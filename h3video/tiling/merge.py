@@ -127,7 +127,9 @@ class TileMerger:
         self._seen[chunk, rows, columns] += owned.weight
         self.done.add(index)
 
-    def _share_out(self, work: Callable[[int, int], None], start: int, stop: int, size: int) -> None:
+    def _share_out(
+        self, work: Callable[[int, int], None], start: int, stop: int, size: int
+    ) -> None:
         """work(first, last) for all of start..stop, in parts of a thread each."""
         assert self._out is not None
         threads = min(torch.get_num_threads(), 8, stop - start)

@@ -50,6 +50,52 @@ def backends():
         return ("pure",)
 
 
+@given(
+    st.integers(1, 6), st.integers(1, 2), st.integers(1, 6), st.integers(1, 60),
+    st.sampled_from([1, 2, 3, 4, 7]), st.integers(0, 3), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_shares_are_the_alphas_that_they_stand_for(f, p, r, c, i, others, seed):
+    """Frames of equal and of other shares, runs of every kind, against one frame at a time."""
+    rng = np.random.default_rng(seed)
+    shape = (f, p, r, c, i)
+    start, tile, weight = arrays(shape, seed)
+    big = rng.random((others, r + 2, c + 3)).astype(np.float32)
+    big[rng.random(big.shape) < 0.5] = 0.0
+    seen = big[:, 1 : r + 1, 2 : c + 2]
+    shares = rng.random((f, 1 + others)).astype(np.float32)
+    shares[rng.random(shares.shape) < 0.3] = 0.0
+    shares[rng.random(f) < 0.5] = shares[0]
+    wanted = start.copy()
+    for k in range(f):
+        own, before = shares[k, 0] * weight, np.zeros_like(weight)
+        for n in range(others):
+            before += shares[k, 1 + n] * seen[n]
+        for y, x in np.ndindex(r, c):
+            if not own[y, x] > 0:
+                continue
+            a, o, t = own[y, x] / (before[y, x] + own[y, x]), wanted[k, :, y, x], tile[k, :, y, x]
+            wanted[k, :, y, x] = t if a >= 1 else np.where(o == t, o, o + a * (t - o))
+    tile[:, :, weight == 0] = np.nan
+    for name in backends():
+        out = start.copy()
+        with h3.use_backend(name):
+            h3.blend_tile(out, tile, weight, seen, shares)
+        assert out.tobytes() == wanted.tobytes(), name
+
+
+@pytest.mark.parametrize("columns, inner", [(3100, 1), (1500, 3), (4, 900), (3, 3072), (2, 7001)])
+@pytest.mark.parametrize("name", backends())
+def test_rows_longer_than_what_is_worked_on_at_a_time(name, columns, inner):
+    shape = (2, 1, 2, columns, inner)
+    out, tile, alpha = arrays(shape, columns)
+    a = alpha[None, None, :, :, None]
+    mixed = np.where(tile == out, out, out + a * (tile - out))
+    wanted = np.where(a == 0, out, np.where(a == 1, tile, mixed)).astype(np.float32)
+    with h3.use_backend(name):
+        h3.blend_tile(out, tile, alpha)
+    assert out.tobytes() == wanted.tobytes()
+
+
 @pytest.mark.parametrize("name", backends())
 def test_alpha_zero_reads_nothing_and_equal_numbers_keep_their_sign(name):
     out = np.array([0.0, -0.0, 1.0, 2.0], np.float32).reshape(1, 1, 1, 4, 1)
@@ -90,6 +136,22 @@ def test_wrong_arrays_are_refused(change, says):
     out, tile, alpha = arrays((2, 2, 4, 6, 3), 1)
     with pytest.raises(ValueError, match=says):
         h3.blend_tile(*change(out, tile, alpha))
+
+
+@pytest.mark.parametrize(
+    "seen, shares, says",
+    [
+        ((1, 4, 6), None, "belong together"),
+        ((1, 4, 5), (2, 2), "must have the rows"),
+        ((1, 4, 6), (2, 1), "must have the rows"),
+        ((1, 4, 6), (3, 2), "must have the rows"),
+    ],
+)
+def test_wrong_shares_are_refused(seen, shares, says):
+    out, tile, weight = arrays((2, 2, 4, 6, 3), 1)
+    given = [None if s is None else np.zeros(s, np.float32) for s in (seen, shares)]
+    with pytest.raises(ValueError, match=says):
+        h3.blend_tile(out, tile, weight, *given)
 
 
 def test_empty_tiles_do_nothing():

@@ -312,8 +312,28 @@ def test_merging_97_frames_of_full_hd_peaks_below_1_2_times_the_output():
     assert peak < 1.2 * output, f"{peak / output:.3f} x the output"
 
 
-def test_tiles_on_another_device_take_the_torch_path():
+@pytest.mark.parametrize("fade", [0, 3])
+def test_tiles_on_another_device_take_the_torch_path(fade, monkeypatch):
     """The same answer without the native blend (meta tensors cannot be compared, so by hand)."""
+    from h3video.blend import accumulate
+
+    layout = clip_layout(
+        grid_cells(hex_grid(96, 64, 3), 12.0), 96, 64, 9, halo=8.0, chunk_frames=6,
+        chunk_overlap=fade,
+    )  # fmt: skip
+    g = torch.Generator().manual_seed(1)
+    tiles = [torch.rand(t.shape, generator=g) for t in tiles_of(image(9, 64, 96), layout)]
+    native = merge_clip(layout, tiles)
+
+    def in_torch(out, tile, weight, seen, shares):
+        for first, last, alpha in accumulate.blend_alphas(len(out), weight, seen, shares):
+            accumulate._blend_torch(out[first:last], tile[first:last], torch.from_numpy(alpha))
+
+    monkeypatch.setattr("h3video.tiling.merge.blend_into", in_torch)
+    assert same_bits(native, merge_clip(layout, tiles))
+
+
+def test_torch_blends_as_the_library_does():
     from h3video.blend import accumulate
 
     g = torch.Generator().manual_seed(1)
@@ -322,8 +342,43 @@ def test_tiles_on_another_device_take_the_torch_path():
     tile[0, 0, 0, 0] = out[0, 0, 0, 0]
     alpha = torch.rand(5, 6, generator=g)
     alpha[0, :3], alpha[1, :3] = 0.0, 1.0
+    alpha[2, 0] = float("nan")  # 0 / 0: nothing has any weight there
     tile[:, :, 0, 1] = float("nan")
     native, plain = out.clone(), out.clone()
     accumulate.blend_into(native, tile, alpha.numpy())
     accumulate._blend_torch(plain, tile, alpha)
     assert torch.equal(native, plain)
+
+
+def test_threads_change_nothing():
+    layout = clip_layout(
+        grid_cells(hex_grid(480, 320, 3), 32.0), 480, 320, 8, halo=8.0, chunk_frames=5,
+        chunk_overlap=2,
+    )  # fmt: skip
+    g = torch.Generator().manual_seed(2)
+    tiles = [torch.rand(t.shape, generator=g) for t in tiles_of(image(8, 320, 480), layout)]
+    assert max(t.numel() for t in tiles) > 1 << 18
+    threads, found = torch.get_num_threads(), []
+    try:
+        for count in (1, 2, 5):
+            torch.set_num_threads(count)
+            found.append(merge_clip(layout, tiles))
+    finally:
+        torch.set_num_threads(threads)
+    assert same_bits(found[0], found[1]) and same_bits(found[0], found[2])
+
+
+def test_a_point_that_no_tile_reaches_is_black():
+    """Rounded sides could leave one; the memory that lies there must not show."""
+    layout = clip_layout(
+        grid_cells(hex_grid(96, 64, 3), 8.0), 96, 64, 4, halo=2.0, chunk_frames=2
+    )  # fmt: skip
+    merger = TileMerger(layout)
+    for i, tile in enumerate(tiles_of(image(4, 64, 96), layout)):
+        merger.add(i, tile)
+    merger._seen[1, 10, 20] = 0.0  # as if no tile of the second chunk had come there
+    before = merger._out.clone()
+    merged = merger.finish()
+    assert (merged[2:, 10, 20] == 0).all()
+    before[2:, 10, 20] = 0.0
+    assert same_bits(merged, before)

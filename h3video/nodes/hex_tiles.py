@@ -106,6 +106,11 @@ class H3HexTiles(io.ComfyNode):
                     tooltip="Turns the grid, in degrees. 0 with hex_res auto: whichever of 0 "
                     "and 30 degrees needs less.",
                 )),
+                advanced(io.Combo.Input(
+                    "positions", options=["full", "local"], default="full", optional=True,
+                    tooltip="For crops: where the model thinks that a crop lies. full: in the "
+                    "frame, for families that can be told. local: at the origin, to compare with.",
+                )),
             ],
             outputs=[
                 io.Model.Output(

@@ -14,6 +14,7 @@ ORDERS = ("block-major", "tile-major")
 EXCHANGES = ("step", "block")
 WINDOW_MODES = ("fused", "frozen")
 ACCUMULATE = ("device", "cpu")
+POSITIONS = ("full", "local")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class HexSettings:
     window_mode      fused: both windows are blended there; frozen: the earlier one rules
     start_step, end_step   sampling steps that run in tiles, counted from 0, end excluded;
                      None: to the last. Other steps see the full frame
+    positions        full: the full frame's; local: each crop's own, to compare with. Token tiles
+                     have the full frame's by construction
     accumulate       device | cpu: where the tiles' hidden states wait
     """
 
@@ -53,6 +56,7 @@ class HexSettings:
     window_mode: str = "fused"
     start_step: int = 0
     end_step: int | None = None
+    positions: str = "full"
     accumulate: str = "device"
 
     @property
@@ -65,6 +69,7 @@ class HexSettings:
         choices = (
             ("tiles", TILES), ("shape", SHAPES), ("order", ORDERS), ("exchange", EXCHANGES),
             ("window_mode", WINDOW_MODES), ("accumulate", ACCUMULATE),
+            ("positions", POSITIONS),
         )  # fmt: skip
         for name, allowed in choices:
             value = getattr(self, name)
@@ -88,6 +93,11 @@ class HexSettings:
             raise UsageError(
                 f"steps {self.start_step} to {self.end_step} are none; end_step is excluded and "
                 "must be above start_step"
+            )
+        if self.positions == "local" and self.tiles != "crop":
+            raise UsageError(
+                "positions=local is for crops; token tiles always have the full frame's "
+                "positions. Use tiles=crop with it"
             )
         if self.order == "tile-major" and self.exchange == "block":
             raise UsageError(

@@ -4,6 +4,8 @@ Most tests use networks that answer with one of their inputs. Blended over the f
 of the tiles must then be that input of the full frame, bit for bit.
 """
 
+import dataclasses
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -476,6 +478,20 @@ def test_tokens_have_the_full_frames_positions(tiny, family, monkeypatch):
     parts = [{tuple(p) for p in s[0].tolist()} for s in seen]
     assert all(p <= full for p in parts)
     assert set.union(*parts) == full
+
+
+@pytest.mark.parametrize("family", ["wan", "flux"])
+def test_local_positions_are_every_crops_own(tiny, family):
+    model = getattr(tiny, family)()
+    embedder = "rope_embedder" if family == "wan" else "pe_embedder"
+    seen = []
+    hook = getattr(model.model.diffusion_model, embedder).register_forward_pre_hook(
+        lambda _, args: seen.append(args[0].clone())
+    )
+    local = dataclasses.replace(CUT, tiles="crop", positions="local")
+    tiny.sample(tiled(model, local), family, steps=1)
+    hook.remove()
+    assert len(seen) > 2 and all(torch.equal(s, seen[0]) for s in seen)
 
 
 def test_flux_references_stay_where_they_are(tiny):

@@ -239,3 +239,17 @@ def test_hooks_and_timestep_ranges(tiny):
         "wan", seed=6, start_percent=0.5, end_percent=1.0
     )
     same(tiny, model, "wan", positive=positive, steps=4)
+
+
+@pytest.mark.comfy_min("0.33")
+@pytest.mark.parametrize("how", [{}, {"exchange": "block"}, {"order": "tile-major"}], ids=str)
+def test_sound_that_does_not_hear_the_picture_is_exactly_the_untiled_one(tiny, how):
+    """LTX-2 with its picture-to-sound attention off: the mean over tiles of equal sounds."""
+    model = tiny.ltxav().clone()
+    model.model_options["transformer_options"]["v2a_cross_attn"] = False
+    plain = tiny.sample(model, "ltxav", cfg=2.0)
+    tiled = tiny.sample(attach(model, settings(**ALL, **how)), "ltxav", cfg=2.0)
+    assert torch.equal(tiled[1], plain[1])
+    assert not torch.equal(tiled[0], plain[0])
+    hearing = tiny.sample(tiny.ltxav(), "ltxav", cfg=2.0)
+    assert not torch.equal(hearing[1], plain[1])

@@ -144,7 +144,8 @@ class CropRun:
         frame.conds.check(groups, [plan.box(i) for i in range(len(plan.tiles))])
         refuse_pictures(options, frame.layout)
         refuse_caches(options, ("EasyCacheHolder",))
-        where = "the full frame's" if takes_offset(model) else "each crop's own"
+        full = takes_offset(model) and self.settings.positions == "full"
+        where = "the full frame's" if full else "each crop's own"
         audio = "; other streams whole, their mean by owned area" if frame.layout.packed else ""
         log.info("crop tiles: %s; positions are %s%s", plan.summary(), where, audio)
         start = float(model.model_sampling.sigma_max)
@@ -181,7 +182,8 @@ class CropRun:
             throw_exception_if_processing_interrupted()
             box = plan.box(tile)
             local = frame.conds.crop(conds, box, frame.seen[tile])
-            options = crop_options(model, box, model_options, held)
+            own_places = self.settings.positions == "local"
+            options = crop_options(model, box, model_options, held, own_places)
             found = executor(model, local, layout.crop(x, box), timestep, options)
             streams = layout.cropped(box)
             for total, out in zip(sums, found):

@@ -34,15 +34,17 @@ def takes_offset(model: Any) -> bool:
 
 
 def crop_options(
-    model: Any, box: LatentBox, model_options: dict[str, Any], references: int = 0
-) -> dict[str, Any]:
+    model: Any, box: LatentBox, model_options: dict[str, Any], references: int = 0,
+    local: bool = False,
+) -> dict[str, Any]:  # fmt: skip
     """A crop's model options: the given ones with `h3video_crop` and, where known, the offset.
 
     references   tokens of references that follow the frame's and must stay where they are
+    local        leave the crop's own positions, for comparison
     """
     given = model_options.get("transformer_options", {})
     options = {**given, "h3video_crop": box}
-    if takes_offset(model):
+    if takes_offset(model) and not local:
         patch = latent_patch(model)
         scales = _scales(model, box, given.get("rope_options"))
         shifts = {"y": box.top / patch * scales["y"], "x": box.left / patch * scales["x"]}

@@ -7,6 +7,7 @@ blocks run sound beside the picture and let each attend to the other.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,16 +24,8 @@ LTX = VideoFamily(
     fps=25,
 )
 
-LTX2 = VideoFamily(
-    name="ltx-2",
-    transformer_classes=("LTX2VideoTransformer3DModel",),
-    size_multiple=32,
-    frame_step=8,
-    vae_space=32,
-    vae_time=8,
-    patch=1,
-    fps=25,
-    sound=True,
+LTX2 = dataclasses.replace(
+    LTX, name="ltx-2", transformer_classes=("LTX2VideoTransformer3DModel",), sound=True
 )
 
 

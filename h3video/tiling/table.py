@@ -117,3 +117,23 @@ class TileTable:
 
     def _put(self, values: Any) -> Tensor:
         return torch.as_tensor(values, dtype=torch.long).to(self.device)
+
+
+class Tables:
+    """The last few index tables, so that steps and prompts do not build them anew."""
+
+    def __init__(self, most: int = 8) -> None:
+        self.most = most
+        self._tables: list[TileTable] = []
+
+    def get(
+        self, plan: TokenPlan, sequences: Mapping[str, Sequence], device: torch.device
+    ) -> TileTable:
+        """The table for these, made if need be."""
+        for i, table in enumerate(self._tables):
+            if table.matches(plan, sequences, device):
+                self._tables.append(self._tables.pop(i))
+                return table
+        self._tables.append(TileTable(plan, sequences, device))
+        del self._tables[: -self.most]
+        return self._tables[-1]

@@ -27,16 +27,25 @@ def frame_span(total: int, frame: tuple[int, int, int], start: int, what: str) -
     return Sequence(total, (Span(start, latent_frames),))
 
 
-def per_token(tile: Tile, name: str, value: Any, axis: int) -> Any:
-    """The tile's rows of a modulation that has one row for all tokens or one for each."""
+def per_token(tile: Tile, name: str, value: Any, axis: int, frames: int | None = None) -> Any:
+    """The tile's rows of a modulation that has one row for all tokens or one for each.
+
+    frames   latent frames of the sequence, where one row for each of them is known, too
+    """
     if not isinstance(value, Tensor) or value.ndim <= axis or value.shape[axis] == 1:
         return value
-    if value.shape[axis] != tile.total(name):
-        raise UsageError(
-            f"a modulation has {value.shape[axis]} rows, neither 1 nor {tile.total(name)} "
-            "(tokens); this input has no tiles yet, run it without tiling"
-        )
-    return tile.rows(name, value, axis)
+    if value.shape[axis] == tile.total(name):
+        return tile.rows(name, value, axis)
+    if frames is not None and value.shape[axis] == frames:
+        wanted = tile.frames(name)
+        if wanted == list(range(frames)):
+            return value
+        return value.index_select(axis, value.new_tensor(wanted).long())
+    by_frame = "" if frames is None else f", {frames} (latent frames)"
+    raise UsageError(
+        f"a modulation has {value.shape[axis]} rows, neither 1{by_frame} nor {tile.total(name)} "
+        "(tokens); this input has no tiles yet, run it without tiling"
+    )
 
 
 def pair_rows(tile: Tile, name: str, pair: Any, axis: int) -> Any:

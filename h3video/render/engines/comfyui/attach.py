@@ -13,9 +13,10 @@ import torch
 
 from ....errors import UsageError
 from ....tiling.settings import HexSettings
+from ....tiling.table import Tables
 from ....tiling.tokens import TokenPlan, plan_latent_tiles
 from ..describe import describe
-from .blocks import BlockPass, Tables
+from .blocks import BlockPass
 from .families import family_class
 from .families.base import Family
 from .forward import Forward

@@ -15,32 +15,12 @@ from typing import Any
 import torch
 
 from ....tiling.fuse import Streams, TileRunner
-from ....tiling.sequence import Sequence
-from ....tiling.table import Tile, TileTable
+from ....tiling.table import Tables, Tile
 from ....tiling.tokens import TokenPlan
-from .families.base import Args, BlockKey, Family, in_chunks, replaced
+from ..cut import in_chunks
+from .families.base import Args, BlockKey, Family, replaced
 
 PIECES = 4
-
-
-class Tables:
-    """The last few index tables, so that steps and prompts do not build them anew."""
-
-    def __init__(self, most: int = 8) -> None:
-        self.most = most
-        self._tables: list[TileTable] = []
-
-    def get(
-        self, plan: TokenPlan, sequences: Mapping[str, Sequence], device: torch.device
-    ) -> TileTable:
-        """The table for these, made if need be."""
-        for i, table in enumerate(self._tables):
-            if table.matches(plan, sequences, device):
-                self._tables.append(self._tables.pop(i))
-                return table
-        self._tables.append(TileTable(plan, sequences, device))
-        del self._tables[: -self.most]
-        return self._tables[-1]
 
 
 class BlockPass:
@@ -82,9 +62,7 @@ class BlockPass:
 
     def _block(self, key: BlockKey, args: Args, call: Callable[[Args], Args]) -> Args:
         family, streams = self.family, self.family.read(key, args)
-        first = self.runner is None
         runner = self._at(key, args, next(iter(streams.values())).device)
-        fresh = first or key[1] == 0
 
         def one(tile: Tile, states: Streams) -> Streams:
             return family.result(key, call(family.tile_args(key, args, tile, states)))
@@ -93,7 +71,7 @@ class BlockPass:
         with resident(block, runner), in_pieces(block, family.feed_forward):
             out = runner.block(
                 streams, one, 1.0 / len(self.keys), last=key == self.keys[-1],
-                release=family.releasable(key, args) if fresh else (),
+                release=family.releasable(key, args),
             )  # fmt: skip
         return {**family.reply(key, out)}
 

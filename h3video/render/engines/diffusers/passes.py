@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from ....errors import UsageError
 from ....tiling.fuse import Streams, TileRunner
-from ....tiling.sequence import Sequence
-from ....tiling.table import Tile, TileTable
+from ....tiling.table import Tables, Tile
 from ....tiling.tokens import TokenPlan
 from .families.base import Args, Family
 from .offload import held
@@ -20,26 +18,6 @@ from .rows import Rows, norm_by_rows, projection_by_rows
 
 if TYPE_CHECKING:
     from .attach import HexTiling
-
-
-class Tables:
-    """The last few index tables, so that steps and prompts do not build them anew."""
-
-    def __init__(self, most: int = 8) -> None:
-        self.most = most
-        self._tables: list[TileTable] = []
-
-    def get(
-        self, plan: TokenPlan, sequences: Mapping[str, Sequence], device: torch.device
-    ) -> TileTable:
-        """The table for these, made if need be."""
-        for i, table in enumerate(self._tables):
-            if table.matches(plan, sequences, device):
-                self._tables.append(self._tables.pop(i))
-                return table
-        self._tables.append(TileTable(plan, sequences, device))
-        del self._tables[: -self.most]
-        return self._tables[-1]
 
 
 class Signature:

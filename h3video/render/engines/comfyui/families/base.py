@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from .....errors import UsageError
 from .....models.family import DenoiserShape, VideoFamily
 from .....tiling.fuse import Streams, TileRunner
-from .....tiling.sequence import Sequence, Span
+from .....tiling.sequence import Sequence
 from .....tiling.table import Tile
 
 Args = dict[str, Any]
@@ -134,17 +133,6 @@ def ceil_div(value: int, by: int) -> int:
     return -(-value // by)
 
 
-def frame_span(total: int, frame: tuple[int, int, int], start: int, what: str) -> Sequence:
-    """A sequence with the frame's tokens at `start` and everything else going along."""
-    columns, rows, latent_frames = frame
-    if start < 0 or start + columns * rows * latent_frames > total:
-        raise UsageError(
-            f"{what} has {total} tokens, which do not hold {columns}x{rows} tokens x "
-            f"{latent_frames} latent frames; this input has no tiles yet"
-        )
-    return Sequence(total, (Span(start, latent_frames),))
-
-
 def ranges(
     tile: Tile, name: str, parts: Collection[tuple[int, int | None, Any]]
 ) -> list[tuple[int, int, Any]]:
@@ -156,23 +144,6 @@ def ranges(
         if last > first:
             out.append((first, last, value))
     return out
-
-
-def per_token(tile: Tile, name: str, value: Any, axis: int, total: int, frames: int) -> Any:
-    """Rows of a modulation that has one for all, one per latent frame or one per token."""
-    if not isinstance(value, Tensor) or value.ndim <= axis or value.shape[axis] == 1:
-        return value
-    if value.shape[axis] == total:
-        return tile.rows(name, value, axis)
-    if value.shape[axis] == frames:
-        wanted = tile.frames(name)
-        if wanted == list(range(frames)):
-            return value
-        return value.index_select(axis, value.new_tensor(wanted).long())
-    raise UsageError(
-        f"a modulation has {value.shape[axis]} rows, neither 1, {frames} (latent frames) nor "
-        f"{total} (tokens); this input has no tiles yet"
-    )
 
 
 @contextlib.contextmanager
@@ -187,10 +158,3 @@ def replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> Iterator[None
             object.__delattr__(owner, name)
         else:
             object.__setattr__(owner, name, before)
-
-
-def in_chunks(tokens: int, pieces: int = 8) -> Iterator[tuple[int, int]]:
-    """(start, stop) of about `pieces` runs over `tokens`."""
-    step = max(1, ceil_div(tokens, pieces))
-    for start in range(0, tokens, step):
-        yield start, min(start + step, tokens)

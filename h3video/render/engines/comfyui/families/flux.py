@@ -9,7 +9,8 @@ from .....errors import UsageError
 from .....models.family import VideoFamily
 from .....models.flux import FLUX
 from .....tiling.sequence import Sequence
-from .base import ceil_div, frame_span
+from ...cut import frame_span
+from .base import ceil_div
 from .hunyuan import HunyuanFamily
 
 

@@ -20,7 +20,8 @@ from .....models.hunyuan import HUNYUAN, HUNYUAN_15
 from .....tiling.fuse import Streams, TileRunner
 from .....tiling.sequence import Sequence, Span
 from .....tiling.table import Tile
-from .base import Args, BlockKey, Family, frame_span, in_chunks, ranges, replaced
+from ...cut import frame_span, in_chunks
+from .base import Args, BlockKey, Family, ranges, replaced
 
 BOTH = "both"
 """Name of the sequence of text and frame together."""
@@ -134,7 +135,7 @@ class HunyuanFamily(Family):
         return dict(streams)
 
     def releasable(self, key: BlockKey, args: Args) -> Collection[Tensor]:
-        """The embedding; at the first single block what the host joined from placeholders."""
+        """The embedding."""
         return (args["img"],)
 
     def needs_exchange(self) -> str:

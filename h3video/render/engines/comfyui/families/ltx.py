@@ -22,7 +22,8 @@ from .....models.ltx import LTX, LTX2
 from .....tiling.fuse import Streams, TileRunner
 from .....tiling.sequence import Sequence, Span
 from .....tiling.table import Tile
-from .base import Args, BlockKey, Family, in_chunks, per_token, replaced
+from ...cut import in_chunks, per_token
+from .base import Args, BlockKey, Family, replaced
 
 
 class LtxFamily(Family):
@@ -82,11 +83,10 @@ class LtxFamily(Family):
 
     def tile_args(self, key: BlockKey, args: Args, tile: Tile, states: Streams) -> Args:
         """Text is shared."""
-        total = tile.total("img")
         return {
             **args,
             "img": states["img"],
-            "vec": modulation(tile, args["vec"], total),
+            "vec": modulation(tile, args["vec"]),
             "pe": positions(tile, args["pe"]),
             **self._mask(tile, args),
         }
@@ -142,12 +142,11 @@ class LtxAvFamily(LtxFamily):
 
     def tile_args(self, key: BlockKey, args: Args, tile: Tile, states: Streams) -> Args:
         """Everything of the sound is shared but its states."""
-        total = tile.total("img")
         picture = ("v_timestep", "v_cross_scale_shift_timestep", "v_cross_gate_timestep")
         return {
             **args,
             "img": (states["img"], states["sound"]),
-            **{name: modulation(tile, args[name], total) for name in picture},
+            **{name: modulation(tile, args[name]) for name in picture},
             "v_pe": positions(tile, args["v_pe"]),
             "v_cross_pe": positions(tile, args["v_cross_pe"]),
             **self._mask(tile, args),
@@ -210,16 +209,16 @@ def positions(tile: Tile, pe: Any) -> Any:
     return tile.rows("img", pe, 2 if pe.ndim == 6 else 1)
 
 
-def modulation(tile: Tile, value: Any, total: int) -> Any:
+def modulation(tile: Tile, value: Any) -> Any:
     """Rows of a modulation, also when it is kept as one row per latent frame."""
     if value is None or isinstance(value, Tensor):
-        return per_token(tile, "img", value, 1, total, -1)
+        return per_token(tile, "img", value, 1)
     missing = [n for n in ("data", "patches_per_frame", "num_frames") if not hasattr(value, n)]
     if missing:
         raise UsageError(f"a modulation of type {type(value).__name__} is not known; no tiles yet")
     mine = copy.copy(value)
     if value.patches_per_frame == 1:
-        mine.data = per_token(tile, "img", value.data, 1, total, -1)
+        mine.data = per_token(tile, "img", value.data, 1)
     else:
         wanted = torch.tensor(tile.frames("img"), device=value.data.device)
         mine.data = value.data.index_select(1, wanted)

@@ -21,7 +21,8 @@ from .....models.minimax_h3 import shape as minimax_shape
 from .....tiling.fuse import Streams, TileRunner
 from .....tiling.sequence import Sequence, Span
 from .....tiling.table import Tile
-from .base import Args, BlockKey, Family, ceil_div, in_chunks, ranges, replaced
+from ...cut import in_chunks
+from .base import Args, BlockKey, Family, ceil_div, ranges, replaced
 
 
 class MiniMaxH3Family(Family):

@@ -22,7 +22,8 @@ from .....models.wan import WAN, with_vae
 from .....tiling.fuse import Streams, TileRunner
 from .....tiling.sequence import Sequence
 from .....tiling.table import Tile
-from .base import Args, BlockKey, Family, ceil_div, frame_span, in_chunks, per_token, replaced
+from ...cut import frame_span, in_chunks, per_token
+from .base import Args, BlockKey, Family, ceil_div, replaced
 
 PLAIN = ("WanModel", "VaceWanModel", "CameraWanModel")
 """Models whose code between the blocks is known; others see the whole frame there."""
@@ -80,11 +81,11 @@ class WanFamily(Family):
 
     def tile_args(self, key: BlockKey, args: Args, tile: Tile, states: Streams) -> Args:
         """Text is shared; modulation and rotary rows are the tile's."""
-        total, frames = args["pe"].shape[1], self.frame()[2]
+        frames = self.frame()[2]
         return {
             **args,
             "img": states["img"],
-            "vec": per_token(tile, "img", args["vec"], 1, total, frames)
+            "vec": per_token(tile, "img", args["vec"], 1, frames)
             if args["vec"].ndim > 3
             else args["vec"],
             "pe": tile.rows("img", args["pe"], 1),
@@ -177,13 +178,13 @@ class _VaceTiles:
         strengths = self.family.arguments.get("vace_strength")
         strength = strengths[mine] if strengths is not None else 1.0
         skips: list[Tensor] = []
-        total, frames = kwargs["freqs"].shape[1], self.family.frame()[2]
+        frames = self.family.frame()[2]
         for k, tile in enumerate(runner.tiles):
             e = kwargs["e"]
             own = {
                 **kwargs,
                 "freqs": tile.rows("img", kwargs["freqs"], 1),
-                "e": per_token(tile, "img", e, 1, total, frames) if e.ndim > 3 else e,
+                "e": per_token(tile, "img", e, 1, frames) if e.ndim > 3 else e,
             }
             embedded = tile.rows("img", x, 1) if i == 0 else x
             skip, self.states[mine][k] = original(self.states[mine][k], x=embedded, **own)

@@ -42,6 +42,7 @@ from .api import (
     plane_to_latlng,
     planes_to_latlngs,
     str_to_int,
+    use,
     use_backend,
 )
 
@@ -54,5 +55,6 @@ __all__ = [
     "get_resolutions", "grid_disk", "grid_disk_distances", "grid_disks", "grid_distance",
     "grid_distances", "grid_ring", "hex_weights", "int_to_str", "is_pentagon", "is_valid_cell",
     "latlng_to_cell", "latlng_to_plane", "latlngs_to_cells", "latlngs_to_planes",
-    "plane_to_latlng", "planes_to_latlngs", "str_to_int", "use_backend",
+    "plane_to_latlng", "planes_to_latlngs", "str_to_int", "use",
+    "use_backend",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 The native library is used when there is one for this machine, else pure Python
 with the same contract and one log line. $H3VIDEO_BACKEND=native|pure decides
-by force; `use_backend` does so in a test.
+by force; `use_backend` does so in a test. `use` swaps the library (see kernel.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from . import native
+from . import kernel, native
 from . import pure_arrays as pure
 
 log = logging.getLogger("h3video")
@@ -47,8 +47,8 @@ def _choose(wanted: str) -> Any:
     if wanted == "pure":
         return pure
     try:
-        return native.Native(native.load(native.library_path()))
-    except native.LibraryError as e:
+        return native.Native(kernel.load())
+    except kernel.LibraryError as e:
         if wanted == "native":
             raise
         log.warning("%s; the pure-Python index serves", e)
@@ -62,13 +62,24 @@ def backend() -> str:
 
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
-    """Use "native" or "pure" inside the block. Raises native.LibraryError without a library."""
+    """Use "native" or "pure" inside the block. Raises kernel.LibraryError without one."""
     global _backend
     before, _backend = _backend, _choose(name)
     try:
         yield
     finally:
         _backend = before
+
+
+def use(path: str | os.PathLike[str] | None) -> None:
+    """Serve the index from another library with the functions of csrc/h3_bridge.h from now on.
+
+    None goes back to the library of this installation. Raises kernel.LibraryError with the reason
+    where the library is refused (its ABI, a missing function, a wrong answer in the self-test);
+    then the one before goes on serving.
+    """
+    global _backend
+    _backend = None if path is None else native.Native(kernel.load(kernel.absolute(path)))
 
 
 # ---- points ----

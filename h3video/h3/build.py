@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .native import FOLDER, LibraryError, library_name, load
+from .kernel import FOLDER, LibraryError, library_name, load
 
 SOURCES = Path(__file__).parents[2] / "csrc"
 FLAGS = [

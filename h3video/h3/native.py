@@ -6,19 +6,13 @@ Angles are radians. ctypes releases the GIL during calls; the library keeps no s
 from __future__ import annotations
 
 import ctypes
-import os
-import struct
-import sys
-import sysconfig
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from .constants import MOST_CELLS
 from .errors import error
 
 ABI = 3
-FOLDER = Path(__file__).with_name("_native")
 
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 _PU64, _PF64 = ctypes.POINTER(_U64), ctypes.POINTER(_F64)
@@ -74,55 +68,6 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         ],
     ),
 }  # fmt: skip
-
-
-class LibraryError(Exception):
-    """The native library cannot be used; the message is one line for the log."""
-
-
-def library_name() -> str:
-    """File name of the library for this interpreter."""
-    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    if sys.platform == "darwin":
-        return "libh3video-macos.dylib"
-    if sys.platform == "win32":
-        return f"h3video-{platform}.dll"
-    return f"libh3video-{platform}.so"
-
-
-def library_path() -> Path:
-    """Where the library is looked for: $H3VIDEO_LIBRARY, else beside this file."""
-    return Path(os.environ.get("H3VIDEO_LIBRARY") or FOLDER / library_name()).absolute()
-
-
-def load(path: Path) -> ctypes.CDLL:
-    """Load and check a library. Raises LibraryError with the reason in one line."""
-    if not path.is_file():
-        raise LibraryError(f"no native index at {path}; `make native` builds it")
-    bits = struct.calcsize("P") * 8
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as e:
-        reason = " ".join(str(e).split())
-        raise LibraryError(
-            f"native index {path} does not load on this {bits}-bit {sysconfig.get_platform()} "
-            f"Python ({reason}); build it here with `make native`"
-        ) from None
-    for name, (restype, argtypes) in SIGNATURES.items():
-        try:
-            function = getattr(library, name)
-        except AttributeError:
-            raise LibraryError(
-                f"native index {path} has no function {name}; rebuild it with `make native`"
-            ) from None
-        function.restype, function.argtypes = restype, argtypes
-    found = library.bridge_abi_version()
-    if found != ABI:
-        raise LibraryError(
-            f"native index {path} has ABI {found}, this package needs {ABI}; "
-            "rebuild it with `make native`"
-        )
-    return library
 
 
 class Native:

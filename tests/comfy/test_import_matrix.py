@@ -103,7 +103,7 @@ def test_broken_native_library(load, pack, tmp_path, kind):
         import _ctypes
 
         shutil.copy(_ctypes.__file__, library)
-    answer = load(pack, env={"H3VIDEO_LIBRARY": str(library)}, calls=[GRID])
+    answer = load(pack, env={"H3VIDEO_H3_LIBRARY": str(library)}, calls=[GRID])
     assert answer["loaded"] and answer["nodes"] == NODES
     assert answer["calls"] == [{"ok": True}]
     (line,) = our_lines(answer)

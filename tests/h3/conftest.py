@@ -5,17 +5,17 @@ import shutil
 import pytest
 
 from h3video import h3
-from h3video.h3 import build, native
+from h3video.h3 import build, kernel
 
 
 @pytest.fixture(scope="session")
 def library():
     """The native library, built if there is a compiler (make test builds it before)."""
-    if not native.library_path().is_file():
+    if not kernel.library_path().is_file():
         if not any(map(shutil.which, ("cc", "gcc", "clang"))):
             pytest.skip("no native index and no C compiler")
         assert build.main([]) == 0
-    return native.library_path()
+    return kernel.library_path()
 
 
 @pytest.fixture(params=["native", "pure"])

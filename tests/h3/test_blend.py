@@ -166,9 +166,9 @@ def test_empty_tiles_do_nothing():
     st.lists(st.integers(-1, 40), min_size=9, max_size=9), st.booleans(),
 )  # fmt: skip
 def test_the_library_never_writes_beyond_the_given_lengths(counts, strides, shared):
-    from h3video.h3 import native
+    from h3video.h3 import kernel
 
-    library = native.load(native.library_path())
+    library = kernel.load()
     room = 64
     out = np.full(room + 64, 7.0, np.float32)
     tile, alpha = np.full(room, 1.0, np.float32), np.full(room, 0.5, np.float32)

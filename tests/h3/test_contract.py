@@ -1,7 +1,6 @@
 """What the contract promises beyond the official library: refusals, bounds, errors, loading."""
 
 import ctypes
-import logging
 import math
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h3video import h3
-from h3video.h3 import api, errors, native, pure, pure_arrays
+from h3video.h3 import api, errors, kernel, native, pure, pure_arrays
 
 CELL = 0x89283082A67FFFF
 PENTAGON = 0x8009FFFFFFFFFFF
@@ -108,7 +107,7 @@ def test_every_code_has_its_class():
 
 
 def test_both_backends_provide_the_contract(library):
-    both = (pure_arrays, native.Native(native.load(library)))
+    both = (pure_arrays, native.Native(kernel.load(library)))
     for name in api.CONTRACT:
         assert all(callable(getattr(b, name, None)) for b in both), name
         assert callable(getattr(h3, name)), name
@@ -265,7 +264,7 @@ def test_bulk_equals_single(index):
 
 @pytest.mark.parametrize("room", [0, 1, 6, 18, 19, 20])
 def test_outputs_are_never_overrun(library, room):
-    lib = native.load(library)
+    lib = kernel.load(library)
     canary = 0xDEADBEEFDEADBEEF
     cases = [
         (lambda out, n: lib.bridge_grid_disk(CELL, 2, out, n), 19),
@@ -295,43 +294,7 @@ def test_a_pentagons_disk_is_dense(index):
             assert len(disk) == 1 + 5 * k * (k + 1) // 2
 
 
-# ---- finding and loading the library ----
-
-
-def test_a_missing_library_is_one_line_and_pure_serves(tmp_path, monkeypatch, caplog):
-    monkeypatch.setenv("H3VIDEO_LIBRARY", str(tmp_path / "nothing.so"))
-    with caplog.at_level(logging.WARNING, "h3video"), h3.use_backend("auto"):
-        assert h3.backend() == "pure"
-        assert h3.latlng_to_cell(37.7955, -122.3937, 9) == CELL
-    assert len(caplog.records) == 1
-    assert "no native index at" in caplog.text and "\n" not in caplog.records[0].getMessage()
-
-
-@pytest.mark.parametrize("content", [b"", b"not a library", b"\x7fELF" + b"\0" * 60])
-def test_a_wrong_architecture_is_one_line(tmp_path, content):
-    path = tmp_path / "bad.so"
-    path.write_bytes(content)
-    with pytest.raises(native.LibraryError, match="does not load on this 64-bit") as e:
-        native.load(path)
-    assert "\n" not in str(e.value)
-
-
-@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
-def test_another_abi_and_missing_functions_are_named(tmp_path):
-    source = tmp_path / "a.c"
-    source.write_text("int bridge_abi_version(void) { return 99; }\n")
-    path = tmp_path / "a.so"
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", path], check=True)
-    with pytest.raises(native.LibraryError, match="has no function bridge_"):
-        native.load(path)
-    functions = "".join(
-        f"int {n}(void) {{ return 99; }}\n" for n in native.SIGNATURES
-    )
-    source.write_text(functions)
-    path = tmp_path / "b.so"
-    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", path], check=True)
-    with pytest.raises(native.LibraryError, match=f"has ABI 99, this package needs {native.ABI}"):
-        native.load(path)
+# ---- the binding ----
 
 
 def test_the_binding_covers_the_header():

@@ -70,7 +70,9 @@ class VideoFamily:
     frame_step       a clip has `frame_step * k + frame_first` frames
     vae_space        px of the frame that one latent covers, each way
     vae_time         frames that one latent frame covers (on average, where they differ)
-    patch            latents that one token covers, each way (time patch is 1)
+    patch            latents that one token covers, each way
+    patch_time       latent frames that one token covers; a clip that does not fill the last
+                     token is padded
     fps              frames a second that it was trained on
     frame_first      see frame_step
     latent_first, latent_step   such a clip has `latent_step * k + latent_first` latent frames
@@ -89,6 +91,7 @@ class VideoFamily:
     latent_first: int = 1
     latent_step: int = 1
     sound: bool = False
+    patch_time: int = 1
 
     @property
     def token_px(self) -> int:
@@ -127,6 +130,10 @@ class VideoFamily:
         if self.latent_step == 1:
             return f"{self.latent_first} or more"
         return f"{self.latent_step}k+{self.latent_first}"
+
+    def token_frames(self, frames: int) -> int:
+        """Token frames of a clip of `frames` frames."""
+        return -(-self.latent_frames(frames) // self.patch_time)
 
     def token_grid(self, width: int, height: int) -> tuple[int, int]:
         """Token columns and rows of a frame."""

@@ -6,11 +6,13 @@ import pytest
 
 from h3video.errors import UsageError
 from h3video.models import (
+    COGVIDEOX,
     HUNYUAN,
     HUNYUAN_15,
     LTX,
     LTX2,
     MINIMAX_H3,
+    MOCHI,
     WAN,
     family_of,
     hunyuan,
@@ -121,6 +123,8 @@ def test_families_are_found_by_the_class_of_their_transformer():
         ("HunyuanVideo15Transformer3DModel", HUNYUAN_15),
     ):  # fmt: skip
         assert family_of(name) is family
-    assert family_of("CogVideoXTransformer3DModel") is None
+    assert family_of("CogVideoXTransformer3DModel") is COGVIDEOX
+    assert family_of("MochiTransformer3DModel") is MOCHI
+    assert family_of("QwenImageTransformer2DModel") is None
     assert {f.sound for f in (LTX2, MINIMAX_H3)} == {True}
     assert not dataclasses.replace(WAN).sound

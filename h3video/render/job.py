@@ -21,7 +21,14 @@ class RenderJob:
     """What to render. Lengths in px, `frames` in frames, `seed` 0..2^64-1.
 
     hex_res, overlap, halo, budget, shape, exchange   see plan_token_tiles
-    dtype, device                                     as resolved, never "auto"
+    window, window_overlap    latent frames that a tile takes at a time, see plan_windows
+    dtype, device             as resolved, never "auto"
+    sampler, shift            "model" and None: as the model's scheduler is configured
+    gguf                      GGUF files of the transformer (and of Wan 2.2's second one)
+    lora                      files, each with ":scale" after it if that is not 1
+    image                     file of the first picture, for models that start from one
+    offload                   where weights wait: none | model | group | sequential
+    decode_budget             budget of the decoder's crops; None: `budget`
     """
 
     prompt: str
@@ -45,6 +52,15 @@ class RenderJob:
     dtype: str = "float32"
     device: str = "cpu"
     version: str = __version__
+    window: int = 0
+    window_overlap: int = 2
+    sampler: str = "model"
+    shift: float | None = None
+    gguf: tuple[str, ...] = ()
+    lora: tuple[str, ...] = ()
+    image: str = ""
+    offload: str = "none"
+    decode_budget: float | int | None = None
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -56,7 +72,8 @@ class RenderJob:
         try:
             data = json.loads(text)
             known = {f.name for f in dataclasses.fields(RenderJob)}
-            return RenderJob(**{k: v for k, v in data.items() if k in known})
+            told = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+            return RenderJob(**{k: v for k, v in told.items() if k in known})
         except (TypeError, ValueError, AttributeError) as e:
             raise UsageError(f"the stored job cannot be read ({e}); render again") from None
 
@@ -66,6 +83,8 @@ class RenderJob:
             "hex_res": self.hex_res, "overlap": self.overlap, "halo": self.halo,
             "budget": self.budget, "shape": self.shape, "exchange": self.exchange,
             "span": self.span, "rotation": self.rotation,
+            **({"window": self.window, "window_overlap": self.window_overlap} if self.window
+               else {}),
         }  # fmt: skip
 
     def token_plan(self, family: VideoFamily, denoiser: DenoiserShape) -> TokenPlan:
@@ -76,8 +95,9 @@ class RenderJob:
 
     def crop_plan(self, family: VideoFamily) -> CropPlan:
         """The decoder's plan."""
+        budget = self.budget if self.decode_budget is None else self.decode_budget
         return plan_crop_tiles(
-            self.width, self.height, family, budget=self.budget, shape=self.shape,
+            self.width, self.height, family, budget=budget, shape=self.shape,
             span=self.span, rotation=self.rotation or 0.0,
         )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,43 @@ from ..errors import UsageError
 from ..models import DenoiserShape, VideoFamily, family_of
 from ..models.wan import denoiser_shape, with_vae
 
+PIPELINES = ("WanPipeline", "WanImageToVideoPipeline")
+
 
 @dataclass(frozen=True)
 class ModelSource:
-    """A diffusers model folder and what its configuration says."""
+    """A diffusers model folder and what its configuration says.
+
+    folder     a path, or the hub id if it is not here yet
+    pipeline   name of the pipeline class
+    parts      names of the pipeline's components
+    """
 
     name: str
     folder: str
     family: VideoFamily
     transformer: dict[str, Any]
+    pipeline: str = "WanPipeline"
+    parts: tuple[str, ...] = ()
+
+    @property
+    def from_image(self) -> bool:
+        """Whether a clip starts from a picture."""
+        return self.pipeline == "WanImageToVideoPipeline"
+
+    def local(self) -> ModelSource:
+        """The same model as a folder on this machine; fetches a hub model. Raises UsageError."""
+        if Path(self.folder).is_dir():
+            return self
+        import diffusers
+
+        try:
+            folder = getattr(diffusers, self.pipeline).download(self.folder)
+        except Exception as e:  # the hub raises a dozen kinds; all mean the same to the user
+            raise UsageError(
+                f"model {self.name} could not be fetched ({type(e).__name__}: {e})"
+            ) from None
+        return replace(self, folder=str(folder))
 
     def denoiser(self, dtype: str) -> DenoiserShape:
         """Sizes of the transformer when it runs in `dtype`."""
@@ -76,13 +104,14 @@ def _describe(
     pipeline = index.get("_class_name")
     kind = (index.get("transformer") or [None, None])[1] or transformer.get("_class_name")
     family = family_of(str(kind))
-    if family is None or pipeline != "WanPipeline":
+    if family is None or pipeline not in PIPELINES:
         raise UsageError(
-            f"model {name} is a {pipeline} with a {kind}; text-to-video Wan pipelines "
-            "(WanPipeline with WanTransformer3DModel) can be rendered so far"
+            f"model {name} is a {pipeline} with a {kind}; Wan pipelines "
+            f"({' or '.join(PIPELINES)} with WanTransformer3DModel) can be rendered so far"
         )
-    return ModelSource(name, folder, with_vae(family, vae.get("scale_factor_spatial", 8)),
-                       transformer)  # fmt: skip
+    parts = tuple(k for k, v in index.items() if isinstance(v, list) and v and v[0])
+    family = with_vae(family, vae.get("scale_factor_spatial", 8))
+    return ModelSource(name, folder, family, transformer, str(pipeline), parts)
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -151,8 +151,9 @@ class Engine(Protocol):
         """Frames (and sound) of latents that `generate` returned."""
         ...
 
-    def release(self) -> None:
-        """Let go of weights and caches between chunks; the next call loads them again."""
+    def release(self, everything: bool = False) -> None:
+        """Between chunks: let go of caches and of what the next call of the same kind does not
+        need; with `everything` of weights, too (after an out-of-memory error)."""
         ...
 
     def close(self) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 
+from ...errors import UsageError
 from ..job import RenderJob
 from ..source import ModelSource
 from .diffusers import apply_hex_tiling, describe
+from .wan_parts import load_parts, place, scheduler_of
 
 OnTile = Callable[[str, float], None]
 
@@ -28,60 +30,100 @@ class WanEngine:
         # Decoders lose more to 16 bit than denoisers; on a CPU the 3-D convolutions of
         # float32 are several times slower, and the pictures are 8 bit.
         self.vae_dtype = self.dtype if self.device.type == "cpu" else torch.float32
+        self._denoiser: Any = None
 
     def encode(self) -> tuple[Any, Any]:
         """Prompt embeddings (positive, negative or None), on the device."""
-        pipe = self._pipeline("tokenizer", "text_encoder")
+        return self.encode_all([(self.job.prompt, self.job.negative)])[0]
+
+    def encode_all(self, texts: list[tuple[str, str]]) -> list[tuple[Any, Any]]:
+        """Embeddings of (prompt, negative) pairs; the encoder is loaded once and let go."""
+        pipe = load_parts(self.source, self.job, ("tokenizer", "text_encoder"), self.dtype)
         pipe.text_encoder.to(self.device)
-        with torch.inference_mode():
-            positive, negative = pipe.encode_prompt(
-                self.job.prompt,
-                self.job.negative or None,
-                do_classifier_free_guidance=self.job.cfg > 1.0,
-                max_sequence_length=512,
-                device=self.device,
-            )
-        return positive, negative
+        found = []
+        for prompt, negative in texts:
+            with torch.inference_mode():
+                found.append(
+                    pipe.encode_prompt(
+                        prompt, negative or None, do_classifier_free_guidance=self.job.cfg > 1.0,
+                        max_sequence_length=512, device=self.device,
+                    )
+                )  # fmt: skip
+        return found
 
     def denoise(
-        self, embeds: tuple[Any, Any], on_step: Callable[[int, Any], None] | None = None
+        self,
+        embeds: tuple[Any, Any],
+        on_step: Callable[[int, Any], None] | None = None,
+        *,
+        noise: Any = None,
+        head: Any = None,
+        image: Any = None,
     ) -> Any:
-        """Latents [1, C, T, h, w] after all steps; `on_step(steps done, latents)` after each."""
-        job = self.job
-        pipe = self._pipeline("transformer", "transformer_2", "scheduler")
-        self._move(pipe, "transformer", "transformer_2")
-        pipe.vae_scale_factor_spatial = self.source.family.vae_space
-        pipe.vae_scale_factor_temporal = self.source.family.vae_time
-        pipe.set_progress_bar_config(disable=True)
+        """Latents [1, C, T, h, w] after all steps; `on_step(steps done, latents)` after each.
+
+        noise   float32 of the latents' shape; None: drawn from the job's seed
+        head    latents [1, C, V, h, w] that the clip shall begin with: kept at each step's noise
+                level while sampling, and exactly so at the end
+        image   uint8 numpy [H, W, 3] to start from, for models that do
+        """
+        job, pipe = self.job, self._sampler()
         passes = job.steps * (2 if job.cfg > 1.0 else 1)
 
         def on_tile(phase: str, share: float) -> None:
             if self.on_tile is not None:
                 self.on_tile(phase, share / passes)
 
+        # Noise is drawn for the whole frame on the CPU: one seed, one noise, whatever the
+        # tiles, the device and the dtype are.
+        generator = torch.Generator("cpu").manual_seed(job.seed)
+        frozen = None if head is None else FrozenHead(pipe.scheduler, head, noise)
+        if frozen is not None:
+            noise = frozen.begin(noise, job.steps, self.device)
+
         def step_end(_pipe: Any, i: int, _t: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+            if frozen is not None:
+                tensors = {**tensors, "latents": frozen.keep(tensors["latents"], i + 1)}
             if on_step is not None:
                 on_step(i + 1, tensors["latents"])
             return tensors
 
         apply_hex_tiling(pipe, **job.tiling(), tile_vae=False, on_tile=on_tile)
-        # Noise is drawn for the whole frame on the CPU: one seed, one noise, whatever the
-        # tiles, the device and the dtype are.
-        generator = torch.Generator("cpu").manual_seed(job.seed)
+        started = {"image": picture(image)} if self.source.from_image else {}
         result = pipe(
             prompt_embeds=embeds[0], negative_prompt_embeds=embeds[1],
             width=job.width, height=job.height, num_frames=job.frames,
             num_inference_steps=job.steps, guidance_scale=job.cfg, generator=generator,
-            output_type="latent", callback_on_step_end=step_end,
+            latents=noise, output_type="latent", callback_on_step_end=step_end, **started,
         )  # fmt: skip
         return result.frames
+
+    def _sampler(self) -> Any:
+        """The pipeline without text encoder; kept for the next call."""
+        if self._denoiser is None:
+            wanted = ["transformer", "transformer_2", "scheduler"]
+            if self.source.from_image:  # the picture is encoded beside the transformer
+                wanted += ["vae", "image_encoder", "image_processor"]
+            pipe = load_parts(self.source, self.job, wanted, self.dtype)
+            pipe.scheduler = scheduler_of(pipe.scheduler, self.job)
+            pipe.vae_scale_factor_spatial = self.source.family.vae_space
+            pipe.vae_scale_factor_temporal = self.source.family.vae_time
+            pipe.set_progress_bar_config(disable=True)
+            place(pipe, self.job, self.device)
+            self._denoiser = pipe
+        return self._denoiser
+
+    def forget(self) -> None:
+        """Let go of the transformer; the next call loads it again."""
+        self._denoiser = None
+        gc.collect()
 
     def decode(self, latents: Any) -> Any:
         """Frames uint8 numpy [F, H, W, 3] of latents [1, C, T, h, w]."""
         import numpy as np
 
-        pipe = self._pipeline("vae", dtype=self.vae_dtype)
-        self._move(pipe, "vae")
+        pipe = load_parts(self.source, self.job, ("vae",), self.vae_dtype)
+        pipe.vae.to(self.device)
         apply_vae_tiling(pipe, self)
         vae = pipe.vae
         if self.device.type == "cpu":
@@ -98,32 +140,50 @@ class WanEngine:
             out[f] = picture.to(torch.uint8).permute(1, 2, 0).cpu().numpy()
         return out
 
-    def _pipeline(self, *parts: str, dtype: Any = None) -> Any:
-        """A WanPipeline that holds only the named parts."""
-        import warnings
 
-        from diffusers import WanPipeline
-        from diffusers.utils import logging as diffusers_logging
-        from transformers.utils import logging as transformers_logging
+class FrozenHead:
+    """Latent frames at the head of a clip that are known: the end of the chunk before.
 
-        diffusers_logging.set_verbosity_error()
-        diffusers_logging.disable_progress_bar()
-        transformers_logging.disable_progress_bar()
-        gc.collect()
-        absent: dict[str, Any] = dict.fromkeys(
-            {"tokenizer", "text_encoder", "transformer", "transformer_2", "vae"} - set(parts)
+    A flow model's latents at noise level s are (1 - s) x + s n. Before every step the head is set
+    to that, with the noise that it was made from, so the model sees what it would see had it made
+    the head itself; whatever the solver did to it is thrown away.
+    """
+
+    def __init__(self, scheduler: Any, head: Any, noise: Any) -> None:
+        """Raises UsageError for a scheduler that is not a flow's."""
+        config = scheduler.config
+        flow = type(scheduler).__name__.startswith("FlowMatch") or (
+            getattr(config, "prediction_type", "") == "flow_prediction"
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return WanPipeline.from_pretrained(
-                self.source.folder, torch_dtype=dtype or self.dtype, **absent
+        if not flow:
+            raise UsageError(
+                f"{type(scheduler).__name__} is no flow scheduler, so a chunk cannot continue the "
+                "one before; use a sampler that is (unipc, euler, dpm++)"
             )
+        self.scheduler = scheduler
+        self.count = head.shape[2]
+        self.head = head.float()
+        self.noise = noise[:, :, : self.count].float()
 
-    def _move(self, pipe: Any, *parts: str) -> None:
-        for part in parts:
-            module = getattr(pipe, part, None)
-            if module is not None:
-                module.to(self.device)
+    def begin(self, noise: Any, steps: int, device: Any) -> Any:
+        """The latents to start from: noise, with the head at the first step's level."""
+        self.scheduler.set_timesteps(steps, device=device)
+        return self.keep(noise.to(device, torch.float32).clone(), 0)
+
+    def keep(self, latents: Any, step: int) -> Any:
+        """Latents with the head at the level that `step` starts from; exact after the last."""
+        level = self.scheduler.sigmas[step].to(latents.device, torch.float32)
+        head, noise = self.head.to(latents.device), self.noise.to(latents.device)
+        kept = head if step == len(self.scheduler.sigmas) - 1 else head + level * (noise - head)
+        latents[:, :, : self.count] = kept.to(latents.dtype)
+        return latents
+
+
+def picture(image: Any) -> Any:
+    """A PIL image of uint8 numpy [H, W, 3]."""
+    from PIL import Image
+
+    return Image.fromarray(image)
 
 
 def channels_last(vae: Any) -> None:
@@ -144,7 +204,8 @@ def apply_vae_tiling(pipe: Any, engine: WanEngine) -> None:
     from .diffusers import HexTiling, wrap_vae
 
     job = engine.job
-    settings = HexSettings(budget=job.budget, shape=job.shape, span=job.span, rotation=job.rotation)
+    budget = job.budget if job.decode_budget is None else job.decode_budget
+    settings = HexSettings(budget=budget, shape=job.shape, span=job.span, rotation=job.rotation)
     wrap_vae(HexTiling(engine.source.family, settings, engine.on_tile), pipe.vae)
 
 

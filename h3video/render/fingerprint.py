@@ -23,8 +23,11 @@ HEAD = 1 << 20
 BLOCKS, BLOCK = 256, 4096
 """Of larger ones the first MiB and these many blocks spread over the rest, the last included."""
 
-FREE = frozenset({"format", "created", "versions", "output"})
-"""Fields of a job that may change: none of them decides what is seen."""
+FREE = frozenset({"format", "created", "versions", "output", "merge"})
+"""Fields of a job that may change: they do not decide what is in a chunk."""
+
+PLACE = "file"
+"""Entries of this name say where something lies; what it is stands beside them."""
 
 
 def file_identity(path: Path) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def folder_identity(folder: Path, parts: Iterable[str]) -> dict[str, dict[str, A
 def fields(document: dict[str, Any]) -> dict[str, Any]:
     """A document as one value per dotted name, those that decide nothing left out.
 
-    Lists are split, too: prompts.0.text.
+    Lists are split, too: chunks.0.prompt.
     """
     flat: dict[str, Any] = {}
     for name, value in document.items():
@@ -86,7 +89,7 @@ def fields(document: dict[str, Any]) -> dict[str, Any]:
 
 def _flatten(name: str, value: Any, into: dict[str, Any]) -> None:
     if isinstance(value, dict) and value:
-        for key in sorted(value):
+        for key in sorted(k for k in value if k != PLACE):
             _flatten(f"{name}.{key}", value[key], into)
     elif isinstance(value, (list, tuple)) and value and not _numbers(value):
         for i, item in enumerate(value):

@@ -72,7 +72,9 @@ class RenderJob:
         try:
             data = json.loads(text)
             known = {f.name for f in dataclasses.fields(RenderJob)}
-            told = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+            told: dict[str, Any] = {
+                k: tuple(v) if isinstance(v, list) else v for k, v in data.items()
+            }
             return RenderJob(**{k: v for k, v in told.items() if k in known})
         except (TypeError, ValueError, AttributeError) as e:
             raise UsageError(f"the stored job cannot be read ({e}); render again") from None

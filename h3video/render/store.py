@@ -31,6 +31,7 @@ class Piece:
 
     file     relative to the job's folder, or absolute
     inputs   names of the pieces that it was made from, with their sha256
+    made     what else decided it, as `adopt` was told
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Piece:
     bytes: int
     sha256: str
     inputs: Mapping[str, str] = field(default_factory=dict)
+    made: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -85,7 +87,9 @@ class PieceStore:
             self._pieces.pop(key, None)
         else:
             told = {k: entry[k] for k in ("kind", "index", "file", "bytes", "sha256")}
-            self._pieces[key] = Piece(**told, inputs=entry.get("inputs", {}))
+            self._pieces[key] = Piece(
+                **told, inputs=entry.get("inputs", {}), made=entry.get("made", {})
+            )
         if event != "begin":
             self._checked.pop(key, None)
 
@@ -127,11 +131,14 @@ class PieceStore:
         self._seen((kind, index), path)
         return digest
 
-    def adopt(self, kind: str, index: int, file: Path, inputs: Iterable[Key] = ()) -> str:
+    def adopt(
+        self, kind: str, index: int, file: Path, inputs: Iterable[Key] = (),
+        made: Mapping[str, Any] | None = None,
+    ) -> str:  # fmt: skip
         """Tell of a complete file that lies elsewhere (the merged video); returns its sha256."""
         digest, size = sha256_of(file), file.stat().st_size
         self._tell("done", kind=kind, index=index, file=str(file.absolute()), bytes=size,
-                   sha256=digest, inputs=self._inputs(inputs))  # fmt: skip
+                   sha256=digest, inputs=self._inputs(inputs), made=dict(made or {}))  # fmt: skip
         self._seen((kind, index), file)
         return digest
 

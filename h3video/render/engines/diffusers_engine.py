@@ -135,7 +135,9 @@ def open_engine(document: dict[str, Any], options: dict[str, str]) -> DiffusersE
 
 def job_of(document: dict[str, Any]) -> RenderJob:
     """The settings of a job document as a RenderJob for its longest chunk."""
-    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in document["settings"].items()}
+    settings: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in document["settings"].items()
+    }
     known = {f.name for f in fields(RenderJob)}
     longest = max(c["frames"] for c in document["plan"]["chunks"])
     first = document["chunks"][0]

@@ -165,7 +165,7 @@ def place(pipe: Any, job: RenderJob, device: Any) -> None:
             pipe.enable_sequential_cpu_offload(device=device)
         return
     for name in LOADED:
-        module = getattr(pipe, name, None)
+        module: Any = getattr(pipe, name, None)
         if not hasattr(module, "parameters"):
             continue
         if job.offload == "group" and name in ("transformer", "transformer_2"):

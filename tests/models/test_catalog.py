@@ -138,7 +138,7 @@ def test_tokens_of_minimax_h3(canvas, runs, latent, video, sound):
 
 
 def test_illegal_sizes_name_the_legal_ones():
-    with pytest.raises(UsageError, match="height 720 is not a multiple of 32 .* 704 or 736"):
+    with pytest.raises(UsageError, match=r"height 720 is not a multiple of 32 .* 704 or 736"):
         CATALOG["minimax-h3"].tokens(1280, 720, 124)
     with pytest.raises(UsageError, match=r"frames 48 is not 17k\+5 .* 39 or 56"):
         CATALOG["minimax-h3"].tokens(640, 384, 48)
@@ -184,7 +184,7 @@ def test_names(asked, name):
 
 
 def test_a_name_like_nothing_lists_all():
-    with pytest.raises(UsageError, match="known: minimax-h3, minimax-h3-pruned, wan2.1"):
+    with pytest.raises(UsageError, match=r"known: minimax-h3, minimax-h3-pruned, wan2\.1"):
         model_spec("qqqq")
 
 

@@ -16,7 +16,7 @@ def tensors(layers: int = 50, refiner: int = 2, rank: int = 0, curve: int = 1025
 
     rank    0: the full model, whose blocks turn the timestep's embedding into modulation with
             layers of 260 M weights each. Otherwise the pruned form: a table of `curve` timesteps
-            in `rank` numbers, and layers of that width, in float32
+            in `rank` numbers, and layers of that width (stored at 16 bits, held at 32 by ComfyUI)
     """
     yield from linear("video_patch_proj", HIDDEN, VIDEO, "patch projections", wide=True)
     yield from linear("audio_patch_proj", HIDDEN, AUDIO, "patch projections", wide=True)
@@ -56,4 +56,4 @@ def _block(name: str, part: str = "") -> Tensors:
 
 def _adaln(name: str, slots: int, rank: int, part: str) -> Tensors:
     layer = f"{name}.adaln_proj.linear"
-    yield from linear(layer, slots * HIDDEN, rank or TIME, part, wide=bool(rank))
+    yield from linear(layer, slots * HIDDEN, rank or TIME, part)

@@ -1,6 +1,7 @@
 # make demo   set up .venv, render a hexagonally tiled video on the embedded model
 # make test   set up .venv with the test tools; ruff, mypy, pytest
 # make native compile csrc/ into h3video/h3/_native with the local C compiler
+# make dist   the wheel with every platform's library, built with ziglang, checked and tried
 # make bench  the figures of the README (minutes)
 
 PYTHON ?= python3
@@ -9,9 +10,10 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 COMFY_VENV ?= .venv-comfy
 COMFY_PIP  := $(COMFY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
+DIST_VENV ?= .venv-dist
 PROMPT ?= a red circle moves left over blue waves
 
-.PHONY: demo test native bench lint clean
+.PHONY: demo test native dist bench lint clean
 
 demo: $(VENV)/.demo native
 	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
@@ -33,6 +35,10 @@ bench: $(VENV)/.demo native
 native: $(VENV)/.demo
 	@$(BIN)/python -m h3video.h3.build --if-stale || echo "h3video: no native index; the pure-Python index serves"
 
+# No torch here, but a C compiler for every platform (400 MB).
+dist: $(DIST_VENV)/.ready
+	$(DIST_VENV)/bin/python tools/dist.py $(DIST_ARGS)
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -52,5 +58,10 @@ $(COMFY_VENV)/.ready: tests/comfy/requirements.txt constraints.txt
 	$(COMFY_PIP) -r tests/comfy/requirements.txt
 	@touch $@
 
+$(DIST_VENV)/.ready: constraints.txt
+	$(PYTHON) -m venv $(DIST_VENV)
+	$(DIST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(PIP_ARGS) ziglang hatchling
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(COMFY_VENV) demo h3video/h3/_native .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(COMFY_VENV) $(DIST_VENV) demo h3video/h3/_native .mypy_cache .ruff_cache .pytest_cache

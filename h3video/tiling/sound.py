@@ -1,98 +1,132 @@
-"""Sound tracks of chunks joined sample by sample: exact lengths, short fades without a click.
+"""Join the sound of chunks to the sample, with a short fade that keeps the loudness.
 
-Where two chunks overlap they fade with constant power: sounds that have nothing to do with each
-other keep their loudness with cosine and sine, equal ones with weights that sum to 1, anything
-between with weights for how alike they are there.
+A chunk that starts at frame f of the clip starts at the sample nearest to f / fps, so the sum of
+all lengths is that of the whole clip, whatever the rates are. Over the fade both chunks sound; the
+gains keep the power as it is for the likeness that the two have there: sounds that have nothing to
+do with each other fade with equal power (cosine and sine), equal ones come out as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from ..errors import UsageError
 
-FADE_SECONDS = 0.02
-CUT_SECONDS = 0.004
+FADE = 0.02
+"""Seconds of a fade: longer than a click, shorter than a syllable."""
+
+EDGE = 0.002
+"""Seconds over which a sound that simply ends or begins goes to or from silence."""
 
 
 def sample_at(frame: int, rate: int, fps: float) -> int:
-    """The sample that a frame begins at; halves round up, so that neighbours agree."""
-    return int((2 * frame * rate + fps) // (2 * fps))
+    """The sample at which a frame begins: frame x rate / fps, rounded half up, exactly."""
+    place = Fraction(frame * rate) / Fraction(fps).limit_denominator(100_000)
+    return int((2 * place + 1) // 2)
 
 
-def join_sound(
-    chunks: Sequence[tuple[int, Any]], frames: int, fps: float, rate: int,
-    fade: float = FADE_SECONDS,
+def fit_sound(samples: Any, count: int, rate: int) -> Any:
+    """A sound of exactly `count` samples: cut, or filled with silence, without a click.
+
+    samples   float32 numpy [channels, n]
+    """
+    import numpy as np
+
+    have = samples.shape[1]
+    if have == count:
+        return samples
+    out = np.zeros((samples.shape[0], count), np.float32)
+    out[:, : min(have, count)] = samples[:, :count]
+    if have < count:
+        edge = min(round(EDGE * rate), have)
+        out[:, have - edge : have] *= np.cos(_ramp(edge) * np.pi / 2.0)
+    return out
+
+
+def join_sounds(
+    chunks: Sequence[tuple[int, Any]], total: int, rate: int, fade: float = FADE
 ) -> Any:  # fmt: skip
-    """The sound of a clip: float32 numpy [channels, exactly the samples of `frames` frames].
+    """The sound of a clip from the sounds of its chunks: float32 numpy [channels, total].
 
-    chunks   (first frame, float32 numpy [channels, samples]) in order; neighbours may overlap
-    fps      frames a second, rate samples a second
-    fade     seconds of a fade, in the middle of what two chunks share; shorter if they share less.
-             Chunks that share nothing go down and up again in 4 ms instead
+    chunks   (first sample in the clip, float32 numpy [channels, n]) in order of time
+    total    samples of the clip
+    fade     seconds that two neighbours fade over, in the middle of what they share (at most
+             all of it); where they share nothing both go to silence within 2 ms
 
-    A chunk that ends too early (codecs round) is held at silence. Raises UsageError.
+    Raises UsageError when a part of the clip has no sound, or channels differ.
     """
     import numpy as np
 
     if not chunks:
-        raise UsageError("there is no sound to join; give at least one chunk")
+        raise UsageError("no chunk has a sound; render without sound")
     channels = chunks[0][1].shape[0]
-    total = sample_at(frames, rate, fps)
     out = np.zeros((channels, total), np.float32)
-    end = 0
-    for i, (frame, samples) in enumerate(chunks):
-        if samples.ndim != 2 or samples.shape[0] != channels:
+    end = 0  # samples that are written
+    for number, (start, samples) in enumerate(chunks):
+        if samples.shape[0] != channels:
             raise UsageError(
-                f"the sound of chunk {i} has the shape {tuple(samples.shape)}, the first has "
-                f"{channels} channels; all must be [channels, samples] alike"
+                f"chunk {number} has {samples.shape[0]} channels of sound, the first {channels}"
             )
-        start = sample_at(frame, rate, fps)
-        new = np.asarray(samples, np.float32)[:, : max(0, total - start)]
-        if i and start < end:
-            _fade_over(out, new, start, end, round(fade * rate))
+        if start > end or start < 0:
+            raise UsageError(
+                f"chunk {number} starts at sample {start}, the sound before it ends at {end}; "
+                "nothing fills the gap"
+            )
+        stop = min(start + samples.shape[1], total)
+        if stop <= end and number:
+            continue  # all of it is heard already
+        shared = end - start
+        if number == 0:
+            out[:, :stop] = samples[:, : stop - start]
+        elif shared == 0:
+            _edges(out, end, samples, round(EDGE * rate))
+            out[:, end:stop] += samples[:, : stop - start]
         else:
-            _cut_to(out, new, start, end if i else 0, round(CUT_SECONDS * rate) if i else 0)
-        end = max(end, start + new.shape[1])
+            length = min(shared, max(1, round(fade * rate)))
+            first = start + (shared - length) // 2
+            over = slice(first, first + length)
+            inside = slice(first - start, first - start + length)
+            out[:, over] = crossfade(out[:, over], samples[:, inside])
+            out[:, over.stop : stop] = samples[:, inside.stop : stop - start]
+        end = max(end, stop)
+    if end < total:
+        raise UsageError(f"the chunks' sound ends at sample {end} of {total}")
     return out
 
 
-def _fade_over(out: Any, new: Any, start: int, end: int, length: int) -> None:
-    """Take over from what is in `out` in the middle of start..end, and write the rest."""
+def crossfade(old: Any, new: Any) -> Any:
+    """From the one to the other with the power kept: float32 numpy [channels, n] each."""
     import numpy as np
 
-    shared = min(end - start, new.shape[1])
-    length = min(max(length, 1), shared)
-    low = start + (shared - length) // 2
-    a, b = out[:, low : low + length], new[:, low - start : low - start + length]
-    angle = (np.arange(length) + 0.5) / length * (np.pi / 2.0)
-    down, up = np.cos(angle), np.sin(angle)
-    power = np.sqrt(down**2 + up**2 + 2.0 * _alike(a, b) * down * up)
-    mixed = a * (down / power) + b * (up / power)
-    out[:, low : low + length] = mixed.astype(np.float32)
-    out[:, low + length : start + new.shape[1]] = new[:, low + length - start :]
+    turn = _ramp(old.shape[1]) * np.pi / 2.0
+    down, up = np.cos(turn), np.sin(turn)
+    both = float((old.astype(np.float64) * new).sum())
+    power = float(
+        np.sqrt((old.astype(np.float64) ** 2).sum() * (new.astype(np.float64) ** 2).sum())
+    )
+    alike = min(1.0, max(0.0, both / power)) if power > 0.0 else 0.0
+    gain = 1.0 / np.sqrt(down**2 + up**2 + 2.0 * alike * down * up)
+    mixed = (old * (down * gain) + new * (up * gain)).astype(np.float32)
+    return np.where(old == new, old, mixed) if alike > 0.999 else mixed
 
 
-def _alike(a: Any, b: Any) -> float:
-    """Correlation of two pieces of sound, 0..1; sounds in opposite phase count as unrelated."""
+def _edges(out: Any, at: int, samples: Any, length: int) -> None:
+    """Take the end of what is written to silence; the new sound's beginning is added to that."""
     import numpy as np
 
-    x, y = a.astype(np.float64), b.astype(np.float64)
-    power = float(np.sqrt((x * x).sum() * (y * y).sum()))
-    return min(1.0, max(0.0, float((x * y).sum()) / power)) if power > 1e-12 else 1.0
-
-
-def _cut_to(out: Any, new: Any, start: int, end: int, ramp: int) -> None:
-    """Write a chunk that shares nothing with the one before: both sides go to silence."""
-    import numpy as np
-
-    out[:, start : start + new.shape[1]] = new
-    if not ramp or not new.shape[1]:
+    length = min(length, at, samples.shape[1])
+    if not length:
         return
-    rise = np.sin((np.arange(ramp) + 0.5) / ramp * (np.pi / 2.0)).astype(np.float32) ** 2
-    count = min(ramp, new.shape[1])
-    out[:, start : start + count] *= rise[:count]
-    count = min(ramp, end)
-    if count:
-        out[:, end - count : end] *= rise[::-1][ramp - count :]
+    out[:, at - length : at] *= np.cos(_ramp(length) * np.pi / 2.0).astype(np.float32)
+    # `samples` belongs to the caller: what its fade takes away is taken from the sum.
+    rise = np.sin(_ramp(length) * np.pi / 2.0).astype(np.float32)
+    out[:, at : at + length] -= samples[:, :length] * (1.0 - rise)
+
+
+def _ramp(n: int) -> Any:
+    """0..1 at the middles of n samples."""
+    import numpy as np
+
+    return (np.arange(n) + 0.5) / max(n, 1)

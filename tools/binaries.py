@@ -10,8 +10,12 @@ import struct
 from dataclasses import dataclass, field
 
 
-class FormatError(ValueError):
+class FormatError(Exception):
     """The bytes are no library of a known format, or contradict themselves."""
+
+
+DAMAGE = (struct.error, LookupError, ValueError, OverflowError)
+"""What reading beyond the end, or a name that is no text, comes to."""
 
 
 @dataclass
@@ -40,8 +44,8 @@ def read(content: bytes) -> list[Binary]:
             return [_mach_o(part) for part in slices(content)]
         if content[:4] == b"\xcf\xfa\xed\xfe":
             return [_mach_o(content)]
-    except (struct.error, IndexError, UnicodeDecodeError, StopIteration) as e:
-        raise FormatError(f"the file ends or points beyond its end ({e})") from None
+    except DAMAGE as e:
+        raise FormatError(f"damaged: {type(e).__name__}, {e}") from None
     raise FormatError(f"no ELF, Mach-O or PE file: it begins with {content[:8].hex() or 'nothing'}")
 
 
@@ -66,8 +70,7 @@ _IRELATIVE = {"x86_64": 37, "arm64": 1032}
 
 
 def _elf(d: bytes) -> Binary:
-    kind, order = d[4:6]
-    machine, = struct.unpack_from("<H", d, 18)
+    kind, order, machine = struct.unpack_from("<2B12xH", d, 4)
     if (kind, order) != (2, 1) or machine not in _ELF_CPU:
         raise FormatError(f"ELF class {kind}, byte order {order}, machine {machine}")
     out = Binary("elf", _ELF_CPU[machine], content=d)
@@ -155,8 +158,8 @@ def _elf_versions(d, table, at, names) -> str:
             if not version.startswith("GLIBC_"):
                 raise FormatError(f"symbol version {version}")
             found.append(tuple(map(int, version[6:].split("."))))
-            entry += step
-        place += following
+            entry += step or len(d)
+        place += following or len(d)
     highest = max(found)
     return "" if highest == (0,) else ".".join(map(str, highest))
 

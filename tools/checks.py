@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from binaries import Binary, FormatError, read
+from binaries import DAMAGE, Binary, FormatError, read
 from macho import faults as macho_faults
 
 from h3video.h3 import targets
@@ -52,9 +52,14 @@ def declared(header: Path) -> set[str]:
 def faults(name: str, content: bytes, functions: set[str]) -> list[str]:
     """Why the file must not ship; empty when it may."""
     try:
-        found = read(content)
+        return _all_faults(name, read(content), functions)
     except FormatError as e:
         return [str(e)]
+    except DAMAGE as e:
+        return [f"damaged: {type(e).__name__}, {e}"]
+
+
+def _all_faults(name: str, found: list[Binary], functions: set[str]) -> list[str]:
     rules = RULES[name]
     if [b.cpu for b in found] != [r.cpu for r in rules]:
         return [f"for {[b.cpu for b in found]}, not {[r.cpu for r in rules]}"]

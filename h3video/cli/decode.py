@@ -21,6 +21,8 @@ def add_parser(commands: Any) -> None:
     )
     p.add_argument("latents", type=Path, help="a .latents.safetensors file")
     p.add_argument("-o", "--output", type=Path, help="video (default: beside the latents)")
+    p.add_argument("--codec", choices=("h264", "h265", "av1", "ffv1", "png", "exr"),
+                   help="default: by the output's name (.mp4, .mkv, .png, .exr)")  # fmt: skip
     options.device(p)
     p.add_argument("--json", action="store_true", help="print the bill as JSON")
     p.set_defaults(run=run)
@@ -35,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         name = args.latents.name.removesuffix(".safetensors").removesuffix(".latents")
         args.output = args.latents.with_name(f"{name}.mp4")
-    check_output(args.output)
+    codec = check_output(args.output, args.codec)
     from ..render.device import resolve
     from ..render.run import decode
     from ..render.source import find_model
@@ -49,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         )
     device, dtype = resolve(args.device, args.dtype)
     job = dataclasses.replace(job, device=device, dtype=dtype)
-    bill = decode(job, source, args.latents, args.output, quiet=args.json)
+    bill = decode(job, source, args.latents, args.output, quiet=args.json, codec=codec)
     if args.json:
         json.dump(bill, sys.stdout, indent=2, ensure_ascii=False)
         print()

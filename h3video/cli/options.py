@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 class Refused(Exception):
@@ -116,3 +117,53 @@ def device(parser: argparse.ArgumentParser) -> None:
         "--dtype", choices=("auto", "float32", "bfloat16", "float16"), default="auto",
         help="precision (default: auto: bfloat16 where the device is fast at it)",
     )  # fmt: skip
+
+
+def weights(parser: argparse.ArgumentParser) -> None:
+    """Files beside the model, the sampler, and where weights wait."""
+    group = parser.add_argument_group("weights and sampler")
+    group.add_argument(
+        "--gguf", action="append", metavar="FILE",
+        help="quantised transformer in place of the model's; a second one for Wan 2.2's low noise",
+    )  # fmt: skip
+    group.add_argument("--lora", action="append", metavar="FILE[:SCALE]", help="may be repeated")
+    group.add_argument("--image", metavar="FILE", help="first picture, for image-to-video models")
+    group.add_argument(
+        "--sampler", choices=("model", "unipc", "euler", "dpm++"), default="model",
+        help="default: as the model's folder says",
+    )  # fmt: skip
+    group.add_argument("--shift", type=number("shift", 0.01, 100), help="of the noise levels")
+    group.add_argument(
+        "--offload", choices=("none", "model", "group", "sequential"), default="none",
+        help="keep weights in the computer's memory: whole parts, block by block, or layer by "
+        "layer (none)",
+    )  # fmt: skip
+
+
+def allow(parser: Any) -> None:
+    """What may have changed since a job was begun."""
+    parser.add_argument(
+        "--allow", action="append", metavar="FIELD",
+        help="go on although FIELD (cfg, model, lora, prompt, ...) has changed; may be repeated",
+    )
+
+
+def worker(parser: Any) -> None:
+    """A process for the engine."""
+    parser.add_argument(
+        "--worker", action="store_true",
+        help="run the engine in a process of its own: if the system kills it for memory, it is "
+        "started again once with smaller tiles",
+    )
+
+
+def pairs(texts: list[str] | None, known: dict[str, str]) -> dict[str, str]:
+    """NAME=VALUE options as a dict. Raises Refused for a name that is not known."""
+    found = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            lines = "; ".join(f"{k}: {v}" for k, v in known.items()) or "none"
+            raise Refused(f"engine-option {text!r} is not NAME=VALUE of a known one ({lines})")
+        found[name] = value
+    return found

@@ -135,8 +135,9 @@ def refusal(folder: Path, changed: list[tuple[str, Any, Any]]) -> str:
     lines = "; ".join(f"{f} was {shown(old)}, is {shown(new)}" for f, old, new in changed[:4])
     more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
     return (
-        f"job {folder} has pieces made otherwise: {lines}{more}; undo the change, use another "
-        f"--job, or keep the pieces and go on with `--allow {changed[0][0]}`"
+        f"job {folder} was begun otherwise: {lines}{more}; undo the change, use another --job, "
+        f"delete that folder to begin anew, or keep the pieces and go on with "
+        f"`--allow {changed[0][0]}`"
     )
 
 

@@ -141,9 +141,20 @@ def sweep(folder: Path) -> None:
             draft.unlink()
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder of pictures. Raises OSError."""
+    if path.is_dir():
+        return sum(p.stat().st_size for p in path.iterdir() if p.is_file())
+    return path.stat().st_size
+
+
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file's contents, hex. Raises OSError."""
+    """The sha256 of a file's contents, or of a folder's names and contents, hex. Raises OSError."""
     digest = hashlib.sha256()
+    if path.is_dir():
+        for file in sorted(p for p in path.iterdir() if p.is_file()):
+            digest.update(f"{file.name} {sha256_of(file)}\n".encode())
+        return digest.hexdigest()
     with open(path, "rb", buffering=0) as f:
         block = bytearray(BLOCK)
         view = memoryview(block)

@@ -26,8 +26,8 @@ BLOCKS, BLOCK = 256, 4096
 FREE = frozenset({"format", "created", "versions", "output", "merge"})
 """Fields of a job that may change: they do not decide what is in a chunk."""
 
-PLACE = "file"
-"""Entries of this name say where something lies; what it is stands beside them."""
+ASIDE = frozenset({"file", "worker", "offload"})
+"""Entries of these names say where something lies or waits, not what it is."""
 
 
 def file_identity(path: Path) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def fields(document: dict[str, Any]) -> dict[str, Any]:
 
 def _flatten(name: str, value: Any, into: dict[str, Any]) -> None:
     if isinstance(value, dict) and value:
-        for key in sorted(k for k in value if k != PLACE):
+        for key in sorted(k for k in value if k not in ASIDE):
             _flatten(f"{name}.{key}", value[key], into)
     elif isinstance(value, (list, tuple)) and value and not _numbers(value):
         for i, item in enumerate(value):

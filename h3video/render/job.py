@@ -104,12 +104,20 @@ class RenderJob:
         )  # fmt: skip
 
 
-def check_output(path: Path) -> None:
-    """Raise UsageError unless a video can be written at `path`; makes missing folders."""
-    if path.suffix.lower() != ".mp4":
-        raise UsageError(f"output {path} does not end in .mp4; only mp4 is written")
+def check_output(path: Path, codec: str | None = None) -> str:
+    """The codec of an output; raises UsageError unless it can be written at `path`.
+
+    Makes missing folders. Pictures (.png, .exr) go to a folder of the output's name.
+    """
+    from .video import SEQUENCES, choose_codec
+
     if path.is_dir():
         raise UsageError(f"output {path} is a folder; give a file name such as {path}/out.mp4")
+    chosen = choose_codec(path, codec)
+    if chosen in SEQUENCES:
+        from .sequence import check_folder, sequence_folder
+
+        check_folder(sequence_folder(path))
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,3 +129,4 @@ def check_output(path: Path) -> None:
         raise UsageError(
             f"output folder {folder} is not writable ({reason}); choose another with -o"
         ) from None
+    return chosen

@@ -5,6 +5,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -32,6 +33,15 @@ def out_of_memory(error: BaseException) -> bool:
         return True
     text = str(error).lower()
     return isinstance(error, (RuntimeError, OSError)) and any(w in text for w in WORDS)
+
+
+def host_now() -> int | None:
+    """Bytes of this process that are in memory now; None where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
 
 
 @dataclass

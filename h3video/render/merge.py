@@ -8,7 +8,7 @@ from typing import Any
 
 from ..tiling.chunks import ChunkPlan
 from ..tiling.join import ClipJoiner, JoinSettings
-from ..tiling.sound import join_sound
+from ..tiling.sound import fit_sound, join_sounds, sample_at
 from .store import PieceStore
 from .tensors import Rows
 
@@ -18,7 +18,7 @@ READ = 16
 
 def joined(
     plan: ChunkPlan, store: PieceStore, settings: JoinSettings,
-    on_frame: Callable[[], None] | None = None, log: Callable[[str], None] | None = None,
+    log: Callable[[str], None] | None = None,
 ) -> Iterator[Any]:  # fmt: skip
     """The frames of a clip, uint8 numpy [H, W, 3], exactly `plan.frames` of them.
 
@@ -33,8 +33,6 @@ def joined(
             if left == 0:
                 break
             left -= 1
-            if on_frame is not None:
-                on_frame()
             yield frame
         if log is not None and chunk.shared:
             log(f"chunks {chunk.index} and {chunk.index + 1}: {joiner.plans[-1].summary()}")
@@ -60,5 +58,8 @@ def sound_of(plan: ChunkPlan, store: PieceStore, fps: float) -> tuple[Any, int] 
             raise RuntimeError(f"the sound of chunk {chunk.index + 1} was damaged; resume the job")
         tensors, told = found
         rate = int(told["rate"])
-        parts.append((chunk.start, tensors["samples"]))
-    return join_sound(parts, plan.frames, fps, rate), rate
+        first = sample_at(chunk.start, rate, fps)
+        # Codecs round lengths: each chunk's sound is as long as its frames, to the sample.
+        whole = sample_at(chunk.stop, rate, fps) - first
+        parts.append((first, fit_sound(tensors["samples"], whole, rate)))
+    return join_sounds(parts, sample_at(plan.frames, rate, fps), rate), rate

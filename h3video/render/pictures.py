@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..blend.weights import Grid
+from ..errors import UsageError
 from ..grid import GlobeGrid
 
 PAPER, INK = (24, 26, 30), (235, 235, 235)
@@ -106,6 +107,24 @@ def contact_sheet(
     sheet.paste(overlay, (gap, top))
     draw.text((gap, top + overlay.height + gap), caption, fill=INK, font=font)
     return sheet
+
+
+def first_picture(file: str, width: int, height: int) -> Any:
+    """The picture that a clip starts from, fitted to the canvas: uint8 numpy [H, W, 3].
+
+    Raises UsageError when it cannot be read.
+    """
+    import numpy as np
+    from PIL import Image, ImageOps
+
+    if not file:
+        raise UsageError("this model starts from a picture; give one with --image FILE")
+    try:
+        with Image.open(file) as image:
+            upright = ImageOps.exif_transpose(image).convert("RGB")
+            return np.asarray(ImageOps.fit(upright, (width, height)))
+    except OSError as e:
+        raise UsageError(f"image {file} cannot be read ({e})") from None
 
 
 def save_png(picture: Any, path: Path) -> None:

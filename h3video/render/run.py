@@ -12,12 +12,14 @@ from ..memory import PhaseMeter
 from .bill import bill_json, bill_text
 from .job import RenderJob
 from .latents import latents_path, load_latents, save_latents
+from .pictures import contact_sheet, first_picture, save_png
 from .source import ModelSource
 
 
 def render(
-    job: RenderJob, source: ModelSource, output: Path, quiet: bool = False
-) -> dict[str, Any]:
+    job: RenderJob, source: ModelSource, output: Path, quiet: bool = False,
+    codec: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Render a job; returns the bill. Files: the video, a sheet beside it, the latents.
 
     A KeyboardInterrupt leaves the latents of the last finished step and says so.
@@ -28,6 +30,7 @@ def render(
     say = _printer(quiet)
     say(describe(plan))
     kept = latents_path(output)
+    image = first_picture(job.image, job.width, job.height) if source.from_image else None
     meter = device_meter(job.device)
     latest: list[Any] = []
 
@@ -43,7 +46,7 @@ def render(
         engine.on_tile = bar.advance
         try:
             with meter.phase("denoise"):
-                latents = engine.denoise(embeds, on_step)
+                latents = engine.denoise(embeds, on_step, image=image)
         except KeyboardInterrupt:
             if latest:
                 save_latents(kept, latest[1], job, latest[0])
@@ -54,24 +57,24 @@ def render(
             raise
     del embeds
     save_latents(kept, latents, job, job.steps)
-    return _finish(job, source, latents, kept, output, meter, quiet)
+    return _finish(job, source, latents, kept, output, meter, quiet, codec)
 
 
 def decode(
-    job: RenderJob, source: ModelSource, latents: Path, output: Path, quiet: bool = False
-) -> dict[str, Any]:
+    job: RenderJob, source: ModelSource, latents: Path, output: Path, quiet: bool = False,
+    codec: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Make the video of saved latents; returns the bill."""
     meter = device_meter(job.device)
-    return _finish(job, source, load_latents(latents), latents, output, meter, quiet)
+    return _finish(job, source, load_latents(latents), latents, output, meter, quiet, codec)
 
 
 def _finish(
     job: RenderJob, source: ModelSource, latents: Any, kept: Path, output: Path,
-    meter: PhaseMeter, quiet: bool,
+    meter: PhaseMeter, quiet: bool, codec: str | None,
 ) -> dict[str, Any]:  # fmt: skip
     from .engines.wan import WanEngine
-    from .pictures import contact_sheet, save_png
-    from .video import write_mp4
+    from .video import open_writer
 
     plan = job.token_plan(source.family, source.denoiser(job.dtype))
     crops = job.crop_plan(source.family)
@@ -79,7 +82,11 @@ def _finish(
         with Progress("decode", len(crops.tiles), quiet) as bar, meter.phase("decode"):
             frames = WanEngine(source, job, bar.advance).decode(latents)
         with meter.phase("save"):
-            write_mp4(output, frames, job.fps, job.to_json())
+            with open_writer(
+                output, job.width, job.height, job.fps, job.to_json(), codec=codec
+            ) as writer:
+                for frame in frames:
+                    writer.write(frame)
             sheet = output.with_suffix(".png")
             tiles = [t.cells for t in plan.tiles]
             caption = f"{job.prompt}   |   seed {job.seed}, {job.shape} hex_res {plan.grid.res}"

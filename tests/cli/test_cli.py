@@ -51,7 +51,7 @@ def render(folder, *arguments):
         (["--shape", "oval"], "invalid choice: 'oval'"),
         (["--span", 2], "span 2 is out of range 0.001..0.33"),
         (["--unknown", 2], "unrecognized arguments: --unknown"),
-        (["-o", "out.gif"], "output out.gif does not end in .mp4"),
+        (["-o", "out.gif"], "output out.gif ends in .gif; use .mp4, .mkv, .png, .exr"),
     ],
 )
 def test_bad_arguments_end_with_2_and_one_line(tiny_folder, capsys, arguments, message):

@@ -18,9 +18,10 @@ from ...errors import UsageError
 from ..fingerprint import file_identity, folder_identity
 from ..job import RenderJob
 from ..source import find_model
+from ..weights_files import parse_lora
 from .protocol import FIRST_FRAME, LATENTS, Cancel, ChunkRequest, ChunkResult, Progress
 from .wan import WanEngine
-from .wan_parts import load_parts, parse_lora, place, scheduler_of, sigmas_of
+from .wan_parts import load_parts, place, scheduler_of, sigmas_of
 
 OPTIONS: dict[str, str] = {}
 
@@ -148,6 +149,7 @@ def job_of(document: dict[str, Any]) -> RenderJob:
         | {name: tuple(e["file"] for e in document.get(name, ())) for name in ("gguf",)}
         | {"lora": tuple(f"{e['file']}:{e['scale']:g}" for e in document.get("lora", ()))}
         | {"image": document.get("inputs", {}).get("image", {}).get("file", "")}
+        | {"offload": document["engine"].get("offload", "none")}
     )
 
 

@@ -22,11 +22,11 @@ NOTHING = "none"
 """Continuity: chunks are made apart; only the join brings them together."""
 
 
-class Cancelled(Exception):
+class Cancelled(RuntimeError):
     """The caller asked to stop; the engine has stopped and let go of what it held."""
 
 
-class EngineDied(Exception):
+class EngineDied(RuntimeError):
     """The process that worked for us has ended (killed by the system for memory, mostly)."""
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from ...errors import UsageError
-from .protocol import Engine
+from .protocol import FIRST_FRAME, Engine
 
 MODULES = {"diffusers": "diffusers_engine", "comfyui": "comfyui_client", "h3c": "h3c"}
 
@@ -17,6 +17,15 @@ FAMILY = {"h3c": "minimax-h3"}
 def options_of(name: str) -> dict[str, str]:
     """Options that an engine takes, with a line of help each. Raises UsageError."""
     return dict(_module(name).OPTIONS)
+
+
+def traits(name: str, options: dict[str, str]) -> tuple[str, str]:
+    """(continuity, gives) of an engine before there is a job; see Engine. Raises UsageError."""
+    module = _module(name)
+    if hasattr(module, "traits"):
+        continuity, gives = module.traits(options)
+        return continuity, gives
+    return FIRST_FRAME, "frames"
 
 
 def open_engine(document: dict[str, Any]) -> Engine:

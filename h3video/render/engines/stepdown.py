@@ -21,7 +21,7 @@ def smaller_tiles(job: RenderJob, source: ModelSource) -> tuple[dict[str, Any], 
     now = job.token_plan(source.family, source.denoiser(job.dtype))
     shape = "hex" if job.shape == "none" else job.shape
     for part in SHARES:
-        wish = {"hex_res": "auto", "budget": now.share * part, "shape": shape}
+        wish: dict[str, Any] = {"hex_res": "auto", "budget": now.share * part, "shape": shape}
         try:
             plan = replace(job, **wish).token_plan(source.family, source.denoiser(job.dtype))
         except UsageError:

@@ -12,6 +12,7 @@ from typing import Any
 from ...errors import UsageError
 from ..job import RenderJob
 from ..source import ModelSource
+from ..weights_files import parse_lora
 
 SAMPLERS = {
     "unipc": "UniPCMultistepScheduler",
@@ -60,17 +61,12 @@ def quiet() -> None:
 def load_gguf(source: ModelSource, part: str, file: Path, dtype: Any) -> Any:
     """A transformer from a GGUF file; its weights stay quantised and are widened layer by layer.
 
-    Raises UsageError when the file is not there or no Wan transformer of this size.
+    Raises UsageError when the file is no Wan transformer of this size.
     """
     import diffusers
 
     if importlib.util.find_spec("gguf") is None:
         raise UsageError(f"{file} needs the package gguf; install it with `pip install gguf`")
-    if not file.is_file():
-        raise UsageError(f"GGUF file {file} is not there; check the path")
-    with open(file, "rb") as f:
-        if f.read(4) != b"GGUF":
-            raise UsageError(f"{file} is no GGUF file; give one of a Wan transformer")
     try:
         return diffusers.WanTransformer3DModel.from_single_file(
             str(file), config=source.folder, subfolder=part, torch_dtype=dtype,
@@ -81,15 +77,6 @@ def load_gguf(source: ModelSource, part: str, file: Path, dtype: Any) -> Any:
             f"{file} cannot be loaded as {source.name}'s {part} ({e}); use a GGUF file of the "
             "same model"
         ) from None
-
-
-def parse_lora(text: str) -> tuple[str, float]:
-    """A LoRA as people write it: FILE or FILE:SCALE."""
-    file, colon, scale = text.rpartition(":")
-    try:
-        return (file, float(scale)) if colon and file else (text, 1.0)
-    except ValueError:
-        return text, 1.0
 
 
 def add_loras(pipe: Any, loras: Iterable[str]) -> None:

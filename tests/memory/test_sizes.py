@@ -72,8 +72,10 @@ def test_published_text_encoders(quant, published):
 @pytest.mark.parametrize(
     ("model", "quant", "low", "high"),
     [
-        ("minimax-h3-pruned", "Q3_K_M", 8.16, 8.29), ("minimax-h3-pruned", "UD-Q3_K_XL", 8.9, 8.9),
-        ("minimax-h3-pruned", "UD-Q2_K_XL", 7.51, 7.51), ("minimax-h3-pruned", "INT4", 14.81, 17.27),
+        ("minimax-h3-pruned", "Q3_K_M", 8.16, 8.29),
+        ("minimax-h3-pruned", "UD-Q3_K_XL", 8.9, 8.9),
+        ("minimax-h3-pruned", "UD-Q2_K_XL", 7.51, 7.51),
+        ("minimax-h3-pruned", "INT4", 14.81, 17.27),
         ("minimax-h3", "NVFP4", 10.86, 32.05), ("minimax-h3", "Q2_K", 17.42, 17.42),
     ],
 )  # fmt: skip
@@ -164,9 +166,7 @@ def test_rules_of_the_patch():
                  "time_projection.1.weight", "blocks.0.modulation"):  # fmt: skip
         assert q5[name] == "F16"
     hunyuan, quant = CATALOG["hunyuan-video"], parse_quant("Q4_K_M")
-    fused = dict(
-        (t.name, k) for t, k in gguf_types(hunyuan.tensors(), quant, recipes(hunyuan, quant)[0])
-    )
+    fused = {t.name: k for t, k in gguf_types(hunyuan.tensors(), quant, recipes(hunyuan, quant)[0])}
     assert fused["double_blocks.3.img_attn.qkv.weight"] == "Q5_K"
     assert fused["double_blocks.3.img_mlp.0.weight"] == "Q4_K"
     assert fused["img_in.proj.weight"] == "BF16"

@@ -127,13 +127,31 @@ def arm_musl(library: Path, sources: Path, work: Path, root: Path) -> Path:
     return answers
 
 
+def foreign(library: Path, sources: Path, work: Path, root: Path | None) -> Path:
+    """A macOS dylib's or an arm64 DLL's code on this system's libm; on arm64 Python with a root."""
+    cpu = "aarch64" if root else "x86_64"
+    shim = work / f"libsmoke-{cpu}.so"
+    if not shim.exists():
+        command = [*targets.zig(), "cc", "-target", f"{cpu}-linux-gnu.2.17", "-O1", "-shared"]
+        command += ["-fPIC", "-DSMOKE_LIBRARY", f"-I{sources}", SMOKE / "smoke.c"]
+        run([*command, "-o", shim, "-lm"], work)
+    answers = work / f"foreign-{cpu}-{library.name}.bin"
+    command = [SMOKE.parent / "foreign.py", library, shim, answers]
+    run([*(arm_command(root) if root else [sys.executable]), *command], work)
+    return answers
+
+
+def arm_command(root: Path, site: Path | None = None) -> list[str]:
+    """The arm64 Python under qemu, and where it finds packages."""
+    python = next(p for p in sorted((root / "usr/bin").glob("python3.*")) if p.is_file())
+    path = ["-E", f"PYTHONPATH={site}"] if site else []
+    home = f"PYTHONHOME={root / 'usr'}"
+    return ["qemu-aarch64-static", "-L", str(root), "-E", home, *path, str(python)]
+
+
 def arm_python(site: Path, root: Path, work: Path) -> str:
     """smoke.py on an arm64 Python with the wheel's files at `site`."""
-    python = next(p for p in sorted((root / "usr/bin").glob("python3.*")) if p.is_file())
-    return run(
-        ["qemu-aarch64-static", "-L", root, "-E", f"PYTHONHOME={root / 'usr'}",
-         "-E", f"PYTHONPATH={site}", python, SMOKE / "smoke.py", site], work,
-    )  # fmt: skip
+    return run([*arm_command(root, site), SMOKE / "smoke.py", site], work)
 
 
 def native_python(wheel: Path, work: Path) -> str:

@@ -2,6 +2,9 @@
  *
  *   smoke LIBRARY ANSWERS          on Windows: h3video.dll and answers.bin in the current folder
  *
+ * With SMOKE_LIBRARY defined it is a library itself, and a loader says where the functions are
+ * (foreign.py).
+ *
  * `make dist` runs it on each platform it can start and compares the answers with those of the
  * machine's own: integers equal, numbers within what two libms differ by. Blocks of the file: a
  * byte 'i' (64-bit integers) or 'd' (doubles), seven bytes of name, the count, the items. */
@@ -31,7 +34,13 @@ static FILE *file;
 static void put(const void *what, uint64_t size) {
     if (fwrite(what, 1, size, file) != size) exit(3);
 }
+#if defined(SMOKE_LIBRARY)
+typedef void *(*Finder)(const char *name);
+static Finder finder;
+#define SYMBOL(library, name) ((void)(library), finder(name))
+#else
 #define SYMBOL(library, name) dlsym(library, name)
+#endif
 #endif
 
 enum { POINTS = 500, ROOM = 10000 };
@@ -121,6 +130,26 @@ void start(void) {
     all(library);
     CloseHandle(file);
     ExitProcess(0);
+}
+#elif defined(SMOKE_LIBRARY)
+#include <math.h>
+#include <string.h>
+/* What macOS has and Linux lacks. */
+struct pair {
+    double sine, cosine;
+};
+struct pair __sincos_stret(double x);
+struct pair __sincos_stret(double x) { return (struct pair){sin(x), cos(x)}; }
+void __bzero(void *at, size_t size);
+void __bzero(void *at, size_t size) { memset(at, 0, size); }
+
+int smoke_run(Finder find, const char *answers);
+int smoke_run(Finder find, const char *answers) {
+    finder = find;
+    file = fopen(answers, "wb");
+    if (!file) return 2;
+    all(NULL);
+    return fclose(file) ? 3 : 0;
 }
 #else
 int main(int argc, char **argv) {

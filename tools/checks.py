@@ -29,7 +29,9 @@ class Rule:
 _LINUX = frozenset({"libc.so.6", "libm.so.6"}), frozenset(_SYSTEM | {"bcmp", "sincos"})
 _MACOS = (
     frozenset({"/usr/lib/libSystem.B.dylib"}),
-    frozenset(_SYSTEM | {"bzero", "__bzero", "__sincos_stret", "dyld_stub_binder"}),
+    frozenset(
+        _SYSTEM | {"bzero", "__bzero", "__sincos_stret", "memset_pattern16", "dyld_stub_binder"}
+    ),
 )
 _WINDOWS = (
     frozenset(f"{dll}.dll" for dll in targets.WINDOWS_IMPORTS),

@@ -142,6 +142,10 @@ struct pair __sincos_stret(double x);
 struct pair __sincos_stret(double x) { return (struct pair){sin(x), cos(x)}; }
 void __bzero(void *at, size_t size);
 void __bzero(void *at, size_t size) { memset(at, 0, size); }
+void memset_pattern16(void *at, const void *pattern, size_t size);
+void memset_pattern16(void *at, const void *pattern, size_t size) {
+    for (size_t i = 0; i < size; i++) ((char *)at)[i] = ((const char *)pattern)[i % 16];
+}
 
 int smoke_run(Finder find, const char *answers);
 int smoke_run(Finder find, const char *answers) {

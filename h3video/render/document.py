@@ -131,14 +131,26 @@ def agree(store: PieceStore, document: dict[str, Any], allow: Iterable[str]) -> 
 
 
 def refusal(folder: Path, changed: list[tuple[str, Any, Any]]) -> str:
-    """Why a job cannot go on, with the first changes and both of their values."""
-    lines = "; ".join(f"{f} was {shown(old)}, is {shown(new)}" for f, old, new in changed[:4])
-    more = f" and {len(changed) - 4} more" if len(changed) > 4 else ""
+    """Why a job cannot go on: what differs, with both values, and what can be done."""
+    first: dict[str, tuple[str, Any, Any]] = {}
+    for field, old, new in changed:
+        first.setdefault(short_name(field), (field, old, new))
+    lines = "; ".join(f"{f} was {shown(a)}, is {shown(b)}" for f, a, b in list(first.values())[:4])
+    more = len(changed) - min(4, len(first))
+    lines += f" (and {more} more)" if more else ""
+    names = " ".join(f"--allow {name}" for name in first)
     return (
-        f"job {folder} was begun otherwise: {lines}{more}; undo the change, use another --job, "
-        f"delete that folder to begin anew, or keep the pieces and go on with "
-        f"`--allow {changed[0][0]}`"
+        f"job {folder} was begun otherwise: {lines}; undo the change, use another --job, delete "
+        f"that folder to begin anew, or keep the finished pieces and go on with `{names}`"
     )
+
+
+def short_name(field: str) -> str:
+    """The word that allows a field and its like: chunks.3.prompt -> prompt, model.* -> model."""
+    parts = field.split(".")
+    if parts[0] == "chunks" and len(parts) > 2:
+        return parts[2]
+    return parts[1] if parts[0] == "settings" and len(parts) > 1 else parts[0]
 
 
 def shown(value: Any) -> str:

@@ -17,6 +17,7 @@ from .document import NAME as DOCUMENT
 from .document import agree, chunk_plan, load_document, save_document, shown, versions
 from .engines.protocol import Cancelled, Engine
 from .files import REAL, Files
+from .fingerprint import fields
 from .lock import JobLock, holder_of
 from .store import Key, PieceStore, piece_name
 
@@ -63,6 +64,8 @@ def run_job(
             document = dict(old or {})
         store = PieceStore(folder, files)
         store.open_for_writing()
+        if done := _is_done(store, document, say):
+            return done
         with contextlib.closing(open_engine(document)) as engine:
             document = _settle(store, document, old, engine, allow, say)
             return _work(store, document, engine, quiet, say, meter())
@@ -82,6 +85,18 @@ def _make_folder(folder: Path, new: bool) -> None:
         raise UsageError(
             f"job folder {folder} is not writable ({reason}); choose another with --job"
         ) from None
+
+
+def _is_done(store: PieceStore, document: dict[str, Any], say: Say) -> Outcome | None:
+    """A finished job, seen without opening an engine; None if there may be work."""
+    told = store.events("job")
+    if not told or told[-1]["fields"] != fields(document):
+        return None
+    chain = Chain(document, store, Still(document))
+    if chain.next_piece() is not None:
+        return None
+    say(f"{chain.output} is finished")
+    return Outcome(document, (), bill_json(chain))
 
 
 def _settle(
@@ -266,13 +281,29 @@ class Status:
         }  # fmt: skip
 
 
-class _Still:
+class Still:
     """An engine's traits as a job document tells them, for looking only."""
 
     def __init__(self, document: dict[str, Any]) -> None:
-        self.name = document["engine"]["name"]
-        self.continuity = document["plan"]["continuity"]
-        self.gives = document["engine"].get("gives", "latents")
+        self.name: str = document["engine"]["name"]
+        self.continuity: str = document["plan"]["continuity"]
+        self.gives: str = document["engine"].get("gives", "latents")
+
+    def identity(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+    def generate(self, *_: Any) -> Any:
+        """Not for looking."""
+        raise NotImplementedError
+
+    decode = generate
+
+    def release(self, everything: bool = False) -> None:
+        """Nothing is held."""
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 def look(folder: Path, thorough: bool = False) -> Status:
@@ -283,7 +314,7 @@ def look(folder: Path, thorough: bool = False) -> Status:
     document = load_document(folder)
     store = PieceStore(folder)
     holder = holder_of(folder)
-    chain: Any = Chain(document, store, _Still(document))  # type: ignore[arg-type]
+    chain = Chain(document, store, Still(document))
     last = store.journal.entries[-1] if store.journal.entries else {}
     pieces = {}
     for key in chain.all_pieces():
@@ -344,8 +375,6 @@ def redo(
 
 def _retell(store: PieceStore, document: dict[str, Any]) -> None:
     """Tell the journal the fields that a redo has changed on purpose."""
-    from .fingerprint import fields
-
     told = store.events("job")
     if told:
         changed = {k: v for k, v in fields(document).items() if k.startswith("chunks.")}

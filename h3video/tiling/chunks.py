@@ -166,13 +166,8 @@ def _by_latents(
     most = (chunk_frames - 1) // step + 1
     # One latent frame of the shared ones is never shown: it decodes as a single frame.
     shared = -(-_wanted(overlap, chunk_frames, step) // step) + 1
-    if shared * 2 > most:
-        if overlap is not None:
-            raise UsageError(
-                f"overlap {overlap} is over half of a chunk of {chunk_frames} frames; use at most "
-                f"{(most // 2 - 1) * step} or longer chunks"
-            )
-        shared = max(2, most // 2)
+    if overlap is None:
+        shared = min(shared, max(2, most // 2))
     total = max(1, -(-(frames - 1) // step) + 1)
     sizes = _even(total - shared, most - shared, 1)
     if sizes is None:

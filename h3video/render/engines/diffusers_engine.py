@@ -74,6 +74,8 @@ class DiffusersEngine:
     def generate(self, request: ChunkRequest, progress: Progress, cancel: Cancel) -> ChunkResult:
         """Sample a chunk; see Engine."""
         wan = self._engine(request, progress, cancel)
+        if not self.source.from_image:
+            wan.forget("decoder")
         embeds = self._encoded(wan, (request.prompt, request.negative))
         progress("encode", 1.0)
         cancel.check()
@@ -89,8 +91,8 @@ class DiffusersEngine:
     ) -> ChunkResult:
         """Frames of a chunk's latents; see Engine."""
         wan = self._engine(request, progress, cancel)
-        if not self.source.from_image:
-            wan.forget()  # an image-to-video model goes on sampling after every decoded chunk
+        if not self.source.from_image:  # that goes on sampling after every decoded chunk
+            wan.forget("denoiser")
         return ChunkResult(frames=wan.decode(latents))
 
     def _engine(self, request: ChunkRequest, progress: Progress, cancel: Cancel) -> WanEngine:

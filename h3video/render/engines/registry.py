@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import UsageError
 from .protocol import FIRST_FRAME, Engine
 
-MODULES = {"diffusers": "diffusers_engine", "comfyui": "comfyui_client", "h3c": "h3c"}
+MODULES = {"diffusers": ".diffusers_engine", "comfyui": ".comfyui_client", "h3c": ".h3c"}
 
 FAMILY = {"h3c": "minimax-h3"}
 """Engines that run one family only."""
@@ -43,9 +43,9 @@ def _module(name: str) -> Any:
     if name not in MODULES:
         raise UsageError(f"engine {name!r} is unknown; use {', '.join(MODULES)}")
     try:
-        return import_module(f"{__package__}.{MODULES[name]}")
+        return import_module(MODULES[name], __package__)
     except ModuleNotFoundError as e:
-        if e.name and e.name.split(".")[0] == "h3video":
+        if e.name and "h3video" in e.name.split("."):
             raise UsageError(f"engine {name} is not in this installation") from None
         raise UsageError(
             f"engine {name} needs the package {e.name}; install it with "

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from ...errors import UsageError
+from ...tiling.settings import HexSettings
 from ..job import RenderJob
 from ..source import ModelSource
-from .diffusers import apply_hex_tiling, describe
+from .diffusers import HexTiling, apply_hex_tiling, describe, wrap_vae
 from .wan_parts import load_parts, place, scheduler_of
 
 OnTile = Callable[[str, float], None]
@@ -31,6 +32,7 @@ class WanEngine:
         # float32 are several times slower, and the pictures are 8 bit.
         self.vae_dtype = self.dtype if self.device.type == "cpu" else torch.float32
         self._denoiser: Any = None
+        self._decoder: Any = None
 
     def encode(self) -> tuple[Any, Any]:
         """Prompt embeddings (positive, negative or None), on the device."""
@@ -113,21 +115,19 @@ class WanEngine:
             self._denoiser = pipe
         return self._denoiser
 
-    def forget(self) -> None:
-        """Let go of the transformer; the next call loads it again."""
-        self._denoiser = None
-        gc.collect()
+    def forget(self, *parts: str) -> None:
+        """Let go of the "denoiser", the "decoder" (none named: both); the next call loads them."""
+        held = [p for p in parts or ("denoiser", "decoder") if getattr(self, f"_{p}") is not None]
+        for part in held:
+            setattr(self, f"_{part}", None)
+        if held:  # modules are in cycles; collecting takes a second with everything imported
+            gc.collect()
 
     def decode(self, latents: Any) -> Any:
         """Frames uint8 numpy [F, H, W, 3] of latents [1, C, T, h, w]."""
         import numpy as np
 
-        pipe = load_parts(self.source, self.job, ("vae",), self.vae_dtype)
-        pipe.vae.to(self.device)
-        apply_vae_tiling(pipe, self)
-        vae = pipe.vae
-        if self.device.type == "cpu":
-            channels_last(vae)
+        vae = self._vae()
         shape = (1, vae.config.z_dim, 1, 1, 1)
         mean = torch.tensor(vae.config.latents_mean, device=self.device).view(shape)
         std = torch.tensor(vae.config.latents_std, device=self.device).view(shape)
@@ -139,6 +139,29 @@ class WanEngine:
             picture = (sample[0, :, f].float() * 127.5 + 127.5).round().clamp(0, 255)
             out[f] = picture.to(torch.uint8).permute(1, 2, 0).cpu().numpy()
         return out
+
+
+    def _vae(self) -> Any:
+        """The decoder, tiled as the job says now; kept for the next call."""
+        if self._decoder is None:
+            pipe = load_parts(self.source, self.job, ("vae",), self.vae_dtype)
+            pipe.vae.to(self.device)
+            if self.device.type == "cpu":
+                channels_last(pipe.vae)
+            self._decoder = (pipe.vae, None, None)
+        vae, settings, tiling = self._decoder
+        wanted = vae_settings(self.job)
+        if settings != wanted:
+            if tiling is not None:
+                tiling.undo()
+            tiling = HexTiling(self.source.family, wanted, self._on_tile)
+            wrap_vae(tiling, vae)
+            self._decoder = (vae, wanted, tiling)
+        return vae
+
+    def _on_tile(self, phase: str, share: float) -> None:
+        if self.on_tile is not None:
+            self.on_tile(phase, share)
 
 
 class FrozenHead:
@@ -198,15 +221,10 @@ def channels_last(vae: Any) -> None:
         module.weight.data = module.weight.data.contiguous(memory_format=layout)
 
 
-def apply_vae_tiling(pipe: Any, engine: WanEngine) -> None:
-    """Tile the decoder of a pipeline that has no transformer loaded."""
-    from ...tiling.settings import HexSettings
-    from .diffusers import HexTiling, wrap_vae
-
-    job = engine.job
+def vae_settings(job: RenderJob) -> HexSettings:
+    """How the decoder is tiled."""
     budget = job.budget if job.decode_budget is None else job.decode_budget
-    settings = HexSettings(budget=budget, shape=job.shape, span=job.span, rotation=job.rotation)
-    wrap_vae(HexTiling(engine.source.family, settings, engine.on_tile), pipe.vae)
+    return HexSettings(budget=budget, shape=job.shape, span=job.span, rotation=job.rotation)
 
 
 __all__ = ["WanEngine", "describe"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import warnings
 from collections.abc import Iterable
@@ -32,7 +31,6 @@ def load_parts(source: ModelSource, job: RenderJob, parts: Iterable[str], dtype:
     import diffusers
 
     quiet()
-    gc.collect()
     wanted = set(parts)
     given: dict[str, Any] = dict.fromkeys(set(source.parts or LOADED) & set(LOADED) - wanted)
     for name, file in zip(("transformer", "transformer_2"), job.gguf):

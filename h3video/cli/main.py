@@ -14,7 +14,7 @@ from .. import __version__
 from ..errors import UsageError
 from .options import Refused
 
-COMMANDS = ("plan", "render", "decode", "jobs", "status", "resume", "redo", "verify")
+COMMANDS = ("plan", "inspect", "render", "decode", "jobs", "status", "resume", "redo", "verify")
 
 
 class Exit(enum.IntEnum):

@@ -70,7 +70,7 @@ def loads(found: Match, file: File) -> Loads:
     if found.kind in ("text encoder", "mmproj") and file.kind == "gguf":
         return {"ComfyUI": _NO_GGUF, "ComfyUI-GGUF": _text_gguf(found, file)}
     if found.kind in ("text encoder", "image encoder", "vae"):
-        return {"ComfyUI": (YES, "") if found.encoder or found.vae else (UNKNOWN, "not looked up")}
+        return {"ComfyUI": _comfyui_part(found, file), "diffusers": _diffusers_part(found, file)}
     return {}
 
 
@@ -89,6 +89,29 @@ def _comfyui(found: Match, file: File) -> tuple[str, str]:
     if file.scheme == "NF4":
         return NO, "bitsandbytes' NF4 is for diffusers"
     return YES, ""
+
+
+def _comfyui_part(found: Match, file: File) -> tuple[str, str]:
+    """A text encoder, image encoder or VAE as safetensors."""
+    entry = found.encoder or found.vae
+    if entry is None:
+        return UNKNOWN, "not looked up"
+    if entry.name == "nano-text":
+        return NO, "no loader for one this small; the node pack encodes nano's prompts"
+    if found.vae and found.layout == "diffusers":
+        wan = entry.name.startswith(("wan", "nano"))
+        return (NO, "diffusers' names") if wan else (UNKNOWN, "diffusers' names: not looked up")
+    if file.sharded:
+        return NO, "one file is wanted, not shards"
+    return YES, ""
+
+
+def _diffusers_part(found: Match, file: File) -> tuple[str, str]:
+    if file.scheme and file.scheme != "NF4":
+        return NO, f"{file.scheme} as ComfyUI stores it"
+    if found.layout in ("diffusers", "huggingface"):
+        return YES, "in a model folder with its config.json"
+    return UNKNOWN, "not looked up"
 
 
 def _comfyui_gguf(found: Match, file: File) -> tuple[str, str]:

@@ -352,11 +352,13 @@ def _vae(s: Shapes) -> Match | None:
     count = sum(prod(s[k]) for k in inside)
     near = min(VAES.values(), key=lambda v: abs(v.parameters - count))
     sound = "pre_block.attn.zero_k_bias" in s
+    diffusers = any(".down_blocks.0.resnets." in k or ".up_blocks.0.resnets." in k for k in s)
+    layout = "diffusers" if diffusers else ""
     family = "MiniMax-H3 sound" if sound else "autoencoder"
     if abs(near.parameters - count) > 0.005 * count:
         gap = f"{count:,} weights: no catalog entry"
-        return Match("vae", family, "", notes=(gap,))
-    return Match("vae", near.title, "", vae=near)
+        return Match("vae", family, layout, notes=(gap,))
+    return Match("vae", near.title, layout, vae=near)
 
 
 _TRANSFORMERS: tuple[Callable[[Shapes], Match | None], ...] = (

@@ -82,7 +82,7 @@ def test_every_encoder_by_its_tensors(encoder):
     found = detect(plain(ENCODERS[encoder]))
     assert found.match.encoder is ENCODERS[encoder]
     assert found.kind == ("image encoder" if ENCODERS[encoder].kind == "image" else "text encoder")
-    assert found.loads["ComfyUI"][0] == "yes"
+    assert found.loads["ComfyUI"][0] == ("no" if encoder == "nano-text" else "yes")
 
 
 def llama_cpp(head):

@@ -87,7 +87,10 @@ def _recipes(spec: ModelSpec, quant: Quant) -> tuple[Recipe, ...]:
         half, full = (Recipe(_WAN, t, wide=False, vector=t) for t in ("F16", "F32"))
         return (full, half) if name.startswith("wan2.1") and "14b" in name else (half,)
     if spec.family.name.startswith("ltx"):
-        return (Recipe((*_LTX, "connector"), "BF16", wider=("scale_shift_table",)),)
+        # city96's files of 0.9 keep the rest at float32, those of 0.9.5 at 16 bits.
+        wider = ("scale_shift_table",)
+        half, full = (Recipe((*_LTX, "connector"), t, wider=wider) for t in ("BF16", "F32"))
+        return (half, full) if name == "ltx-video-2b" else (half,)
     if spec.family.name.startswith("hunyuan"):
         return (Recipe((*_HUNYUAN, "byt5_in.", "vision_in.", "cond_type"), "BF16"),)
     # CogVideoX, Mochi: not known to city96's converter; others quantize the blocks.
@@ -244,7 +247,9 @@ def _transformer(spec: ModelSpec, quant: Quant) -> Size:
 
 def _scaled(spec: ModelSpec, tensors: tuple[Tensor, ...], quant: Quant) -> Size:
     if not spec.name.startswith("minimax-h3"):
-        return _same(_scaled_bytes(tensors, quant, _recipes(spec, quant)[0].keep))
+        # fp8 files hold every matrix at 8 bits (Comfy-Org's 14B of Wan 2.2: 13.31 GiB)
+        keep = () if quant.base.startswith("F8") else _recipes(spec, quant)[0].keep
+        return _same(_scaled_bytes(tensors, quant, keep))
     full = spec.name == "minimax-h3"
     # "rich" leaves the modulation at 16 bits, "lean" does not.
     lean = _scaled_bytes(tensors, quant, _H3_FULL)
@@ -285,13 +290,21 @@ def _same(size: int) -> Size:
 _FALLBACK = {"Q2_K": "Q4_0", "Q3_K": "Q4_0", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
 """What stock llama.cpp stores instead of a K type when a row is not whole blocks."""
 
+TOKENIZER = 36
+"""Bytes of metadata a word of the vocabulary: its text, score and type, and merges."""
+
+_WORDS = ("model.embed_tokens.weight", "shared.weight")
+
 
 def encoder_bytes(encoder: Encoder, quant: str | Quant) -> Size:
     """Size in bytes of the file of a text or image encoder.
 
-    GGUF: every matrix of the language model at the type in the name; rows that are not whole
-    blocks (the eyes of vision models) fall back as llama.cpp does. `low` is the file without
-    that fallback, `high` the one with float16 there. Raises UsageError for an unknown name.
+    GGUF files are whole language models from stock llama.cpp: head and tokenizer are in them, the
+    mixes give word embeddings and some layers more bits, and eyes are a separate mmproj file at
+    float16. MiniMax-H3's encoder alone is published with every matrix at the type in the name and
+    with its eyes; there `low` is the file without fallbacks, `high` the one with mixes. Otherwise
+    `high` includes the mmproj file. Files of other types have neither head nor tokenizer.
+    Raises UsageError for an unknown name.
     """
     return _encoder(encoder, parse_quant(quant) if isinstance(quant, str) else quant)
 
@@ -308,23 +321,81 @@ def _encoder(encoder: Encoder, quant: Quant) -> Size:
         if quant.name == "NVFP4":  # whose files hold the word embeddings at 8 bits
             size -= sum(t.elements for t in tensors if "embed_tokens" in t.name)
         return _same(size)
-    usual, low, high = (
-        sum(_encoder_tensor(t, quant.base, way) for t in tensors) for way in ("", "none", "F16")
-    )
-    note = "" if low == high else "encoders' builds differ in how they store vision and mixes"
-    return Size(usual, low, high, note)
+    return _encoder_gguf(encoder, quant)
 
 
-def _encoder_tensor(t: Tensor, base: str, fallback: str) -> int:
-    header = len(t.name) + 24 + 8 * len(t.shape)
+def _encoder_gguf(encoder: Encoder, quant: Quant) -> Size:
+    text = tuple(t for t in encoder.tensors() if t.part != "vision")
+    eyes = tuple(t for t in encoder.tensors() if t.part == "vision")
+    tied = encoder.head == 0
+    mixed = sum(_llama_bytes(t, quant, encoder.layers, tied) for t in text)
+    mixed += round(encoder.head * BY_NAME[_outer(quant.base)].bits / 8)
+    mixed += sum(TOKENIZER * t.shape[0] for t in text if t.name in _WORDS)
+    if not eyes:
+        return _same(mixed)
+    float16 = sum(2 * t.elements + 100 for t in eyes)
+    whole = (*text, *eyes)
+    if encoder.name == "qwen3-vl-32b-50":
+        usual, low, high = (
+            sum(_plain_gguf(t, quant.base, way) for t in whole) for way in ("", "none", "F16")
+        )
+        note = "builds differ in how they store vision, and in mixes: read the file's header"
+        return Size(usual, low, max(high, mixed + float16), note)
+    note = f"its eyes are a file of their own (mmproj), {float16:,} bytes at float16"
+    return Size(mixed, mixed, mixed + float16, note)
+
+
+def _more_bits(layer: int, layers: int) -> bool:
+    """Layers that llama.cpp gives more bits: the first and last eighth, every third between."""
+    eighth = layers // 8
+    return layer < eighth or layer >= 7 * layers // 8 or (layer - eighth) % 3 == 2
+
+
+def _outer(base: str) -> str:
+    """The type of a language model's head, which may be its word embeddings."""
+    return base if base == "Q8_0" else "Q6_K"
+
+
+def _llama_type(name: str, base: str, mix: str, layers: int, tied: bool) -> str:
+    """The type that stock llama.cpp gives a matrix of a language model."""
+    layer = next((int(w) for w in name.split(".") if w.isdigit()), 0)
+    if name in _WORDS:
+        return _outer(base) if tied else base
+    value = name.endswith((".v.weight", "v_proj.weight"))
+    if value or name.endswith((".wo.weight", "down_proj.weight")):
+        if (base, mix) in (("Q4_K", "M"), ("Q5_K", "M")):
+            return "Q6_K" if _more_bits(layer, layers) else base
+        if (base, mix) == ("Q3_K", "M"):
+            return "Q5_K" if layer < (2 if value else layers // 16) else "Q4_K"
+        if (base, mix) == ("Q4_K", "S"):
+            return "Q5_K" if layer < (4 if value else layers // 8) else base
+        return {("Q2_K", ""): "Q3_K", ("Q3_K", "L"): "Q5_K"}.get((base, mix), base)
+    if name.endswith("o_proj.weight"):  # T5's has a name that the rule does not know
+        more = {("Q2_K", ""): "Q3_K", ("Q3_K", "M"): "Q4_K", ("Q3_K", "L"): "Q5_K"}
+        return more.get((base, mix), base)
+    return base
+
+
+def _llama_bytes(t: Tensor, quant: Quant, layers: int, tied: bool) -> int:
+    if len(t.shape) == 1 or "relative_attention_bias" in t.name:
+        return len(t.name) + 40 + 4 * t.elements
+    kind = _llama_type(t.name, quant.base, quant.mix, layers, tied)
+    return _stored(t, kind, _FALLBACK.get(kind, "F16"))
+
+
+def _plain_gguf(t: Tensor, base: str, fallback: str) -> int:
     if len(t.shape) == 1 or t.elements <= SMALL:
-        return header + 4 * t.elements
+        return len(t.name) + 40 + 4 * t.elements
     if len(t.shape) > 2 or "pos" in t.name:
-        return header + 2 * t.elements
-    kind = base
-    if t.shape[-1] % BY_NAME[base].block:
-        kind = {"none": base}.get(fallback) or fallback or _FALLBACK.get(base, "F16")
-    return header + round(t.elements * BY_NAME[kind].bits / 8)
+        return len(t.name) + 40 + 2 * t.elements
+    return _stored(t, base, base if fallback == "none" else fallback or _FALLBACK.get(base, "F16"))
+
+
+def _stored(t: Tensor, kind: str, fallback: str) -> int:
+    """Bytes of a matrix and its line in the header; rows that are not whole blocks fall back."""
+    if t.shape[-1] % BY_NAME[kind].block:
+        kind = fallback
+    return len(t.name) + 40 + round(t.elements * BY_NAME[kind].bits / 8)
 
 
 def vae_bytes(vae: Vae, dtype: str | None = None) -> Size:

@@ -64,9 +64,9 @@ T5 = Encoder("t5-xxl", "T5-XXL v1.1", 4096, 24, enc.t5)
 GEMMA3 = Encoder("gemma-3-12b", "Gemma-3-12B", 3840, 48, _gemma3)
 LLAMA3 = Encoder(
     "llava-llama-3-8b", "LLaVA-Llama-3-8B without its head", 4096, 32,
-    partial(enc.decoder, 4096, 14336, 32, 32, 8, 128, 128320), dtype="F16",
+    partial(enc.decoder, 4096, 14336, 32, 32, 8, 128, 128320), dtype="F16", head=128320 * 4096,
 )  # fmt: skip
-QWEN25_VL = Encoder("qwen2.5-vl-7b", "Qwen2.5-VL-7B", 3584, 28, _qwen25vl)
+QWEN25_VL = Encoder("qwen2.5-vl-7b", "Qwen2.5-VL-7B", 3584, 28, _qwen25vl, head=152064 * 3584)
 CLIP_L = Encoder("clip-l", "CLIP-L text", 768, 12, enc.clip_text, dtype="F16")
 BYT5 = Encoder(
     "byt5-small-glyph", "byT5-small (written words)", 1472, 12,

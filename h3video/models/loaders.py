@@ -159,7 +159,7 @@ def _diffusers(found: Match, file: File) -> tuple[str, str]:
 
 
 def _sd_cpp(found: Match, file: File) -> tuple[str, str]:
-    if found.family == "MiniMax-H3" and file.kind == "gguf":
+    if found.family in ("MiniMax-H3", "Wan") and file.kind == "gguf" and found.layout == "original":
         return YES, ""
     return UNKNOWN, "not looked up"
 

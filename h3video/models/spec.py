@@ -24,6 +24,8 @@ class Encoder:
     hidden, layers   width of its states, and layers that are run
     kind             "text" or "image"
     optional         needed for some jobs only (pictures as input, written words)
+    head             weights of the language model's output layer, which encoding does not run,
+                     but which its GGUF files hold; 0 where it is the word embeddings again
     layout           its tensors, in the names of its published file
     """
 
@@ -35,6 +37,7 @@ class Encoder:
     kind: str = "text"
     dtype: str = "BF16"
     optional: bool = False
+    head: int = 0
 
     def tensors(self) -> tuple[Tensor, ...]:
         """All tensors of its published file."""

@@ -39,6 +39,12 @@ PUBLISHED = [
     *table("wan2.1-t2v-14b", GB, "Q3_K_M=7.65 Q4_K_M=10.1 Q5_K_M=11.3 Q6_K=12.5"),
     *table("wan2.2-ti2v-5b", GIB, "Q2_K=1.73 Q3_K_S=2.14 Q3_K_M=2.37 Q4_0=2.82 Q4_K_S=2.90 "
            "Q4_1=3.03 Q4_K_M=3.20 Q5_K_S=3.32 Q5_0=3.39 Q5_K_M=3.55 Q5_1=3.60 Q6_K=3.92 Q8_0=5.03"),
+    # not in the facts: huggingface.co/city96/HunyuanVideo-gguf and calcuis/hunyuan-gguf,
+    # city96/LTX-Video-0.9.5-gguf, Comfy-Org/Wan_2.2_ComfyUI_Repackaged, read 2026-11-30
+    *table("hunyuan-video", GB, "Q3_K_S=6.09 Q3_K_M=6.24 Q4_K_S=7.74 Q4_K_M=7.88 Q4_1=8.52 "
+           "Q5_K_S=9.3 Q5_K_M=9.45 Q5_1=10.1 Q6_K=11 Q8_0=14"),
+    *table("ltx-video-2b", GB, "Q4_K_M=1.33"),
+    *table("wan2.2-t2v-a14b", GIB, "fp8=13.31"),
 ]  # fmt: skip
 
 
@@ -67,6 +73,34 @@ def test_published_text_encoders(quant, published):
     error, allowed = off(size.bytes, published, GIB)
     assert error <= allowed
     assert size.low <= size.bytes <= size.high
+
+
+ENCODER_FILES = [  # huggingface.co/city96/umt5-xxl-encoder-gguf, t5-v1_1-xxl-encoder-gguf
+    *table("umt5-xxl", GB, "Q3_K_S=2.86 Q3_K_M=3.06 Q4_K_S=3.5 Q4_K_M=3.66 Q5_K_S=4.05 "
+           "Q5_K_M=4.15 Q6_K=4.67 Q8_0=6.04 F16=11.4"),
+    *table("t5-xxl", GB, "Q3_K_S=2.1 Q3_K_M=2.3 Q3_K_L=2.46 Q4_K_S=2.74 Q4_K_M=2.9 Q5_K_S=3.29 "
+           "Q5_K_M=3.39 Q6_K=3.91 Q8_0=5.06 F16=9.53"),
+    *table("qwen2.5-vl-7b", GB, "Q4_K_M=4.683072 Q5_K_M=5.444830 Q8_0=8.10"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("encoder", "quant", "published", "unit"), ENCODER_FILES)
+def test_published_encoders_of_other_models(encoder, quant, published, unit):
+    """llama.cpp's mixes with head and tokenizer; the rules are llama.cpp's own, T5's output and the tokenizer were checked on these."""
+    error, allowed = off(encoder_bytes(ENCODERS[encoder], quant).bytes, published, unit)
+    assert error <= allowed
+
+
+@pytest.mark.parametrize(
+    ("quant", "published"),
+    [("Q3_K_S", 0.985), ("Q4_K_S", 1.30), ("Q4_K_M", 1.42), ("Q4_1", 1.35), ("Q5_K_S", 1.47),
+     ("Q5_K_M", 1.56), ("Q5_1", 1.59), ("Q6_K", 1.72)],
+)  # fmt: skip
+def test_the_larger_build_of_ltx_video(quant, published):
+    """city96/LTX-Video-gguf (0.9) keeps at float32 what 0.9.5's files keep at 16 bits."""
+    size = transformer_bytes(CATALOG["ltx-video-2b"], quant)
+    assert size.high / GB == pytest.approx(published, abs=0.006)
+    assert size.note
 
 
 @pytest.mark.parametrize(

@@ -72,18 +72,25 @@ def draw_grid(
     return picture
 
 
+def thumbnails_of(count: int, most: int = 6) -> list[int]:
+    """Which frames of a clip a sheet shows: spread from the first to the last."""
+    shown = min(most, count)
+    return [round(i * (count - 1) / max(1, shown - 1)) for i in range(shown)]
+
+
 def contact_sheet(
     frames: Any, grid: Grid, groups: list[tuple[int, ...]], caption: str, thumbnails: int = 6
 ) -> Any:
     """A sheet: frames of the clip from first to last, and the grid over the middle frame.
 
-    frames   uint8 numpy [F, H, W, 3]. Returns a PIL image.
+    frames   uint8 numpy [F, H, W, 3], or what has that shape and the frames that are shown.
+    Returns a PIL image.
     """
     from PIL import Image, ImageDraw, ImageFont
 
     count, height, width = frames.shape[:3]
-    shown = min(thumbnails, count)
-    picks = [round(i * (count - 1) / max(1, shown - 1)) for i in range(shown)]
+    picks = thumbnails_of(count, thumbnails)
+    shown = len(picks)
     columns = 3 if shown > 2 else shown
     rows = -(-shown // columns)
     page = max(960, min(width, 1920))

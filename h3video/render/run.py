@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..memory import PhaseMeter
+from ..tiling.chunks import frames_of
 from .bill import bill_json, bill_text
 from .job import RenderJob
 from .latents import latents_path, load_latents, save_latents
-from .pictures import contact_sheet, first_picture, save_png
+from .pictures import contact_sheet, first_picture, save_png, thumbnails_of
 from .source import ModelSource
 
 
@@ -78,25 +79,46 @@ def _finish(
 
     plan = job.token_plan(source.family, source.denoiser(job.dtype))
     crops = job.crop_plan(source.family)
+    shown = Shown(frames_of(source.family, latents.shape[2]), job.height, job.width)
     try:
         with Progress("decode", len(crops.tiles), quiet) as bar, meter.phase("decode"):
-            frames = WanEngine(source, job, bar.advance).decode(latents)
-        with meter.phase("save"):
+            engine = WanEngine(source, job, bar.advance)
             with open_writer(
                 output, job.width, job.height, job.fps, job.to_json(), codec=codec
             ) as writer:
-                for frame in frames:
+                for frame in engine.stream(latents):
                     writer.write(frame)
-            sheet = output.with_suffix(".png")
+                    shown.add(frame)
+        with meter.phase("save"):
+            sheet = output.with_suffix(".sheet.png" if output.suffix == ".png" else ".png")
             tiles = [t.cells for t in plan.tiles]
             caption = f"{job.prompt}   |   seed {job.seed}, {job.shape} hex_res {plan.grid.res}"
-            save_png(contact_sheet(frames, plan.grid, tiles, caption), sheet)
+            save_png(contact_sheet(shown, plan.grid, tiles, caption), sheet)
     except KeyboardInterrupt:
         _note(f"stopped while decoding; the latents are kept: `h3video decode {kept}` finishes")
         raise
     files = {"video": str(output), "pictures": str(sheet), "latents": str(kept)}
     _printer(quiet)(bill_text(job, plan, crops, meter, files))
     return bill_json(job, plan, crops, meter, files)
+
+
+class Shown:
+    """The frames of a clip that a contact sheet shows; the others are forgotten."""
+
+    def __init__(self, count: int, height: int, width: int) -> None:
+        self.shape = (count, height, width, 3)
+        self.kept: dict[int, Any] = {}
+        self._wanted = {*thumbnails_of(count), count // 2}
+        self._next = 0
+
+    def add(self, frame: Any) -> None:
+        """Take the next frame, uint8 numpy [H, W, 3]."""
+        if self._next in self._wanted:
+            self.kept[self._next] = frame
+        self._next += 1
+
+    def __getitem__(self, index: int) -> Any:
+        return self.kept[index]
 
 
 class Progress:

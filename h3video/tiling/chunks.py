@@ -225,7 +225,7 @@ def _check_count(count: int, chunk_frames: int) -> None:
         )
 
 
-def latent_positions(plan: ChunkPlan) -> int:
-    """Latent frames of the whole clip, counted through (continuity latents)."""
-    last = plan.chunks[-1]
-    return last.latent_start + last.latent_frames
+def frames_of(family: VideoFamily, latent_frames: int) -> int:
+    """Frames that so many latent frames decode to: what `family.latent_frames` undoes."""
+    steps = (latent_frames - family.latent_first) // family.latent_step
+    return family.frame_first + steps * family.frame_step

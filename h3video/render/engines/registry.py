@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import UsageError
 from .protocol import FIRST_FRAME, Engine
 
-MODULES = {"diffusers": ".diffusers_engine", "comfyui": ".comfyui_client", "h3c": ".h3c"}
+MODULES = {"diffusers": ".diffusers_engine", "comfyui": ".comfyui_server", "h3c": ".h3c"}
 
 FAMILY = {"h3c": "minimax-h3"}
 """Engines that run one family only."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from ...errors import UsageError
-from ...tiling.settings import HexSettings
+from ...tiling.chunks import frames_of
 from ..job import RenderJob
 from ..source import ModelSource
-from .diffusers import HexTiling, apply_hex_tiling, describe, wrap_vae
+from .diffusers import apply_hex_tiling, describe
 from .wan_parts import load_parts, place, scheduler_of
 
 OnTile = Callable[[str, float], None]
@@ -127,37 +127,35 @@ class WanEngine:
         """Frames uint8 numpy [F, H, W, 3] of latents [1, C, T, h, w]."""
         import numpy as np
 
-        vae = self._vae()
-        shape = (1, vae.config.z_dim, 1, 1, 1)
-        mean = torch.tensor(vae.config.latents_mean, device=self.device).view(shape)
-        std = torch.tensor(vae.config.latents_std, device=self.device).view(shape)
-        z = (latents.to(self.device, torch.float32) * std + mean).to(self.vae_dtype)
-        with torch.inference_mode():
-            sample = vae.decode(z, return_dict=False)[0]  # [1, 3, F, H, W] in -1..1
-        out = np.empty((sample.shape[2], *sample.shape[-2:], 3), np.uint8)
-        for f in range(sample.shape[2]):
-            picture = (sample[0, :, f].float() * 127.5 + 127.5).round().clamp(0, 255)
-            out[f] = picture.to(torch.uint8).permute(1, 2, 0).cpu().numpy()
+        count = frames_of(self.source.family, latents.shape[2])
+        out: Any = None
+        for f, frame in enumerate(self.stream(latents)):
+            if out is None:
+                out = np.empty((count, *frame.shape), np.uint8)
+            out[f] = frame
         return out
 
+    def stream(self, latents: Any) -> Iterator[Any]:
+        """The same frames one by one; a block of latent frames and its pixels are held.
+
+        latents   a tensor [1, C, T, h, w], or a LatentFile
+        """
+        from ..decode_stream import stream_frames
+
+        crops = self.job.crop_plan(self.source.family)
+        yield from stream_frames(
+            self._vae(), latents, crops, lambda share: self._on_tile("decode", share)
+        )
 
     def _vae(self) -> Any:
-        """The decoder, tiled as the job says now; kept for the next call."""
+        """The decoder; kept for the next call."""
         if self._decoder is None:
             pipe = load_parts(self.source, self.job, ("vae",), self.vae_dtype)
             pipe.vae.to(self.device)
             if self.device.type == "cpu":
                 channels_last(pipe.vae)
-            self._decoder = (pipe.vae, None, None)
-        vae, settings, tiling = self._decoder
-        wanted = vae_settings(self.job)
-        if settings != wanted:
-            if tiling is not None:
-                tiling.undo()
-            tiling = HexTiling(self.source.family, wanted, self._on_tile)
-            wrap_vae(tiling, vae)
-            self._decoder = (vae, wanted, tiling)
-        return vae
+            self._decoder = pipe.vae
+        return self._decoder
 
     def _on_tile(self, phase: str, share: float) -> None:
         if self.on_tile is not None:
@@ -219,12 +217,6 @@ def channels_last(vae: Any) -> None:
         else:
             continue
         module.weight.data = module.weight.data.contiguous(memory_format=layout)
-
-
-def vae_settings(job: RenderJob) -> HexSettings:
-    """How the decoder is tiled."""
-    budget = job.budget if job.decode_budget is None else job.decode_budget
-    return HexSettings(budget=budget, shape=job.shape, span=job.span, rotation=job.rotation)
 
 
 __all__ = ["WanEngine", "describe"]

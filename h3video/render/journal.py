@@ -55,9 +55,9 @@ class Journal:
         if self.damaged:
             shown = ", ".join(map(str, self.damaged[:5]))
             log.warning("%s: line %s is damaged and counts as not written", self.path, shown)
-        if self.torn:
+        if self.torn and self.path.exists():
             self.files.cut(self.path, self._good)
-            self.torn = False
+        self.torn = False
 
     def append(self, event: str, **data: Any) -> dict[str, Any]:
         """Write a line; on return it survives a power cut. Raises OSError."""

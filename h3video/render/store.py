@@ -64,7 +64,7 @@ class PieceStore:
         self.files = files
         self.journal = Journal(self.folder / "journal.jsonl", files)
         self._pieces: dict[Key, Piece] = {}
-        self._checked: dict[Key, tuple[int, int]] = {}
+        self._checked: dict[Key, tuple[int, int, int]] = {}
         self.began: dict[Key, int] = {}
         for entry in self.journal.entries:
             self._take(entry)
@@ -125,6 +125,7 @@ class PieceStore:
         if have is not None and same and have.sha256 == _digest(tensors, metadata or {}):
             return have.sha256
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._checked.pop((kind, index), None)
         size, digest = write_tensors(path, tensors, metadata, self.files)
         self._tell("done", kind=kind, index=index, file=f"{PIECES}/{path.name}", bytes=size,
                    sha256=digest, inputs=told)  # fmt: skip
@@ -243,9 +244,10 @@ class PieceStore:
         self._checked[key] = _stamp(path)
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """What tells that a file is still the one that was read; clocks of file systems are coarse."""
     found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _digest(tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> str:

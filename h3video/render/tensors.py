@@ -74,8 +74,8 @@ def _plain(array: Any) -> tuple[str, list[int], memoryview]:
     else:
         import numpy as np
 
+        name, shape = array.dtype.name, list(array.shape)  # the next line makes 0-d arrays 1-d
         array = np.ascontiguousarray(array)
-        name, shape = array.dtype.name, list(array.shape)
         array = array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8)
     if name not in TYPES:
         raise TypeError(f"arrays of {name} cannot be kept; convert to float32 first")

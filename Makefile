@@ -2,6 +2,7 @@
 # make test   set up .venv with the test tools; ruff, mypy, pytest
 # make native compile csrc/ into h3video/h3/_native with the local C compiler
 # make dist   the wheel with every platform's library, built with ziglang, checked and tried
+# make fuzz   junk for every function of csrc under sanitizers, 10 minutes (FUZZ_ARGS=--seconds=60)
 # make bench  the figures of the README (minutes)
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ COMFY_PIP  := $(COMFY_VENV)/bin/python -m pip install --quiet --disable-pip-vers
 DIST_VENV ?= .venv-dist
 PROMPT ?= a red circle moves left over blue waves
 
-.PHONY: demo test native dist bench lint clean
+.PHONY: demo test native dist fuzz bench lint clean
 
 demo: $(VENV)/.demo native
 	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
@@ -38,6 +39,9 @@ native: $(VENV)/.demo
 # No torch here, but a C compiler for every platform (400 MB).
 dist: $(DIST_VENV)/.ready
 	$(DIST_VENV)/bin/python tools/dist.py $(DIST_ARGS)
+
+fuzz:
+	$(PYTHON) tools/fuzz.py $(FUZZ_ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -73,6 +73,12 @@ def load(path: Path | None = None) -> ctypes.CDLL:
     return library
 
 
+def _remedy(path: Path) -> str:
+    if path.parent == FOLDER:
+        return "build it here with `make native`"
+    return "build it for this machine against this version's csrc/h3_bridge.h"
+
+
 def _open(path: Path) -> ctypes.CDLL:
     bits = struct.calcsize("P") * 8
     try:
@@ -81,7 +87,7 @@ def _open(path: Path) -> ctypes.CDLL:
         reason = " ".join(str(e).split())
         raise LibraryError(
             f"native index {path} does not load on this {bits}-bit {sysconfig.get_platform()} "
-            f"Python ({reason}); build it here with `make native`"
+            f"Python ({reason}); {_remedy(path)}"
         ) from None
 
 
@@ -96,8 +102,7 @@ def _check_abi(library: ctypes.CDLL, path: Path) -> None:
     version.restype, version.argtypes = SIGNATURES["bridge_abi_version"]
     if (found := version()) != ABI:
         raise LibraryError(
-            f"native index {path} has ABI {found}, this package needs {ABI}; "
-            "rebuild it with `make native`"
+            f"native index {path} has ABI {found}, this package needs {ABI}; {_remedy(path)}"
         )
 
 
@@ -108,6 +113,6 @@ def _bind(library: ctypes.CDLL, path: Path) -> None:
             function = getattr(library, name)
         except AttributeError:
             raise LibraryError(
-                f"native index {path} has no function {name}; rebuild it with `make native`"
+                f"native index {path} has no function {name}; {_remedy(path)}"
             ) from None
         function.restype, function.argtypes = restype, argtypes

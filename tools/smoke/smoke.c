@@ -78,12 +78,12 @@ static void atResolution(void *library, int32_t res) {
         lng[i] = (random01() - 0.5) * 6.28318530717958;
     }
     int64_t failed[4];
-    failed[0] = CALL(bridge_latlngs_to_cells)(lat, lng, POINTS, res, cells);
+    failed[0] = CALL(bridge_latlngs_to_cells)(lat, lng, 1, 1.0, POINTS, res, cells);
     block('i', "cells", cells, POINTS);
-    failed[1] = CALL(bridge_cells_to_latlngs)(cells, POINTS, a, b);
+    failed[1] = CALL(bridge_cells_to_latlngs)(cells, POINTS, 1.0, a, b, 1);
     block('d', "lat", a, POINTS);
     block('d', "lng", b, POINTS);
-    failed[2] = CALL(bridge_cells_to_boundaries)(cells, POINTS, corners, counts);
+    failed[2] = CALL(bridge_cells_to_boundaries)(cells, POINTS, 1.0, corners, counts);
     block('d', "corners", corners, 20 * POINTS);
     for (int i = 0; i < POINTS; i++) numbers[i] = counts[i];
     block('i', "counts", numbers, POINTS);
@@ -96,6 +96,8 @@ static void atResolution(void *library, int32_t res) {
     block('i', "valid", numbers, POINTS);
     int64_t n = CALL(bridge_grid_disks)(cells, 50, 3, list, numbers, ROOM);
     block('i', "disks", list, n > 0 && n <= ROOM ? n : 0);
+    CALL(bridge_cell_areas)(cells, POINTS, 1.0, a);
+    block('d', "areas", a, POINTS);
     for (int i = 0; i < 50; i++) others[i] = list[numbers[i + 1] - 1]; /* three steps away */
     CALL(bridge_grid_distances)(cells, others, 50, steps);
     block('i', "steps", steps, 50);

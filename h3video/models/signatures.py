@@ -103,7 +103,8 @@ def _minimax_h3(s: Shapes) -> Match | None:
 def _wan(s: Shapes) -> Match | None:
     if "head.modulation" in s and "blocks.0.self_attn.q.weight" in s:
         layout = "original"
-        dim, ffn = s["head.modulation"][-1], _width(s, "blocks.0.ffn.0.weight")
+        dim = _width(s, "blocks.0.self_attn.q.weight")
+        ffn = _width(s, "blocks.0.ffn.0.weight")
         image, out = "img_emb.proj.1.weight" in s, _width(s, "head.head.weight") // 4
     elif "condition_embedder.time_proj.weight" in s and "blocks.0.attn1.to_q.weight" in s:
         layout = "diffusers"

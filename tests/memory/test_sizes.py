@@ -86,7 +86,7 @@ ENCODER_FILES = [  # huggingface.co/city96/umt5-xxl-encoder-gguf, t5-v1_1-xxl-en
 
 @pytest.mark.parametrize(("encoder", "quant", "published", "unit"), ENCODER_FILES)
 def test_published_encoders_of_other_models(encoder, quant, published, unit):
-    """llama.cpp's mixes with head and tokenizer; the rules are llama.cpp's own, T5's output and the tokenizer were checked on these."""
+    """llama.cpp's own mixes; the tokenizer's bytes a word and T5's output were fitted here."""
     error, allowed = off(encoder_bytes(ENCODERS[encoder], quant).bytes, published, unit)
     assert error <= allowed
 

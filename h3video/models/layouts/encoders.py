@@ -151,7 +151,7 @@ def _clip_layers(prefix: str, dim: int, ffn: int, layers: int, part: str) -> Ten
         name = f"{prefix}.{i}"
         for layer in ("k_proj", "v_proj", "q_proj", "out_proj"):
             yield from linear(f"{name}.self_attn.{layer}", dim, dim, part)
-        yield from norm(f"{name}.layer_norm1", dim, bias=True)
+        yield from norm(f"{name}.layer_norm1", dim, bias=True, part=part)
         yield from linear(f"{name}.mlp.fc1", ffn, dim, part)
         yield from linear(f"{name}.mlp.fc2", dim, ffn, part)
-        yield from norm(f"{name}.layer_norm2", dim, bias=True)
+        yield from norm(f"{name}.layer_norm2", dim, bias=True, part=part)

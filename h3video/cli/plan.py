@@ -77,6 +77,22 @@ def add_parser(commands: Any) -> None:
         help="learn this machine's constants from the --json bill of a render",
     )
     p.set_defaults(run=run)  # fmt: skip
+    _take_flags(p)
+
+
+def _take_flags(p: argparse.ArgumentParser) -> None:
+    """Let `--flags "--lowvram"` work: argparse takes a lone value that begins with -- as an
+    option of its own."""
+    parse = p.parse_known_args
+
+    def joined(args: Any = None, namespace: Any = None) -> Any:
+        given = list(sys.argv[1:] if args is None else args)
+        for at in range(len(given) - 2, -1, -1):
+            if given[at] == "--flags":
+                given[at : at + 2] = [f"--flags={given[at + 1]}"]
+        return parse(given, namespace)
+
+    p.parse_known_args = joined  # type: ignore[assignment]
 
 
 def _machine(p: argparse.ArgumentParser) -> None:
@@ -218,11 +234,11 @@ def make_ask(args: argparse.Namespace) -> Ask:
 
 def _tiling(args: argparse.Namespace) -> dict[str, Any]:
     """The tile settings that were given; empty when none was."""
-    from ..tiling import parse_budget
-
     names = ("overlap", "halo", "shape", "exchange", "span", "rotation", "window")
     found = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
     if args.budget is not None:
+        from ..tiling import parse_budget
+
         found["budget"] = parse_budget(args.budget)
     if args.hex_res != "auto":
         found["hex_res"] = args.hex_res

@@ -53,6 +53,7 @@ class Block:
     tables    positions and modulation that stay for the whole pass, a row of the frame
     moments   see Moment
     widest    elements a row of the widest single tensor
+    constant  bytes whatever the clip is
     """
 
     state: float
@@ -60,6 +61,7 @@ class Block:
     moments: tuple[Moment, ...]
     widest: int
     source: str
+    constant: int = 0
 
     @property
     def worst(self) -> Moment:
@@ -105,7 +107,9 @@ def diffusers_block(ask: Ask, bytes_: int = 2) -> Block:
             _m("attention", d * b + 4 * i * b + 6 * i + temb, f"db + 4ib + 6i{more}"),
         )
         tables = 8.0 * h + (7 * d * b if per_token else 0)
-        return Block(d * b, tables, moments, max(f, d), "diffusers transformer_wan.py")
+        positions = 1024 * 8 * h  # the rotary table's three parts are copied
+        source = "diffusers transformer_wan.py"
+        return Block(d * b, tables, moments, max(f, d), source, positions)
     if family.startswith("ltx"):
         rope = _m("attention", 5 * d * b + 12 * d, "5db + 12d (rotary embedding in float32)")
         return Block(d * b, 8.0 * d, (feed, rope), max(f, d), "diffusers transformer_ltx.py")
@@ -203,13 +207,14 @@ def pass_terms(ask: Ask, block: Block, where: str, batch: int = 1) -> list[Term]
     worst, rows, frame = block.worst, ask.rows, ask.frame_rows
     tiles = ask.tiles
     if not ask.tiled or tiles is None:
-        count = batch * frame * (block.state + worst.row) + frame * block.tables
+        count = batch * frame * (block.state + worst.row) + frame * block.tables + block.constant
         formula = (
             f"{frame:,} rows x ({block.state:,.0f} states + {block.tables:,.0f} tables + "
             f"{worst.row:,.0f} {worst.name}: {worst.formula})"
         )
         return [computed("activations", where, "activations", count, formula, block.source)]
     at_work = batch * rows * worst.row + rows * block.tables + frame * block.tables
+    at_work += block.constant
     states = batch * tiles.runs * rows * block.state
     kept = f"{tiles.runs} tiles x {rows:,} rows x {block.state:,.0f}"
     if tiles.exchange == "block":

@@ -137,10 +137,12 @@ def _over(ledger: Ledger) -> int:
     return max(place.over for phase in ledger.phases for place in ledger.places(phase))
 
 
-def _try(ask: Ask, together: tuple[Change, ...], calibration: Calibration | None) -> Advice | None:
+def _try(
+    ask: Ask, together: tuple[Change, ...], calibration: Calibration | None, quick: bool = False
+) -> Advice | None:
     try:
         for change in together:
-            ask = change.apply(ask)
+            ask = (change.guess if quick and change.guess else change.apply)(ask)
         return Advice(together, plan(ask, calibration))
     except UsageError:
         return None

@@ -33,6 +33,7 @@ class Machine:
     wired_limit   macOS iogpu.wired_limit_mb in bytes, None when default or unknown
     fp8, nvfp4, bf16, flash   what the graphics processor can do natively
     source        table | stated | probed
+    assumed       whether nobody said how much RAM there is
     """
 
     name: str
@@ -50,6 +51,7 @@ class Machine:
     bf16: bool = True
     flash: bool = True
     source: str = "table"
+    assumed: bool = False
 
     @property
     def unified(self) -> bool:
@@ -103,7 +105,8 @@ class Machine:
             return f"{self.name}: {ram}, Metal may hold {self.metal.text()} ({how})"
         if self.gpu == "cpu":
             return f"{self.name}: {ram}, no graphics processor"
-        return f"{self.name}: {self.vram / GIB:.1f} GiB on the card, {ram}"
+        how = " (assumed; say --ram)" if self.assumed else ""
+        return f"{self.name}: {self.vram / GIB:.1f} GiB on the card, {ram}{how}"
 
     def to_json(self) -> dict[str, Any]:
         """The machine as plain data."""
@@ -173,7 +176,7 @@ def _named(name: str, ram: int | None, gpu: str | None, vram: int | None) -> Mac
             "--ram 64GB --gpu mps, --ram 32GB --gpu cuda --vram 16GB"
         )
     known, card = found_card
-    made = with_card(known, card, ram or DEFAULT_RAM)
+    made = replace(with_card(known, card, ram or DEFAULT_RAM), assumed=ram is None)
     made = replace(made, vram=vram) if vram is not None else made
     return replace(made, gpu=gpu) if gpu is not None else made
 
@@ -184,8 +187,9 @@ def _stated(ram: int | None, gpu: str | None, vram: int | None) -> Machine:
         if vram is None:
             raise UsageError(f"gpu {gpu} needs the card's memory; add for example --vram 16GB")
         return Machine(
-            f"{vram / GIB:.0f} GB {gpu} card", gpu, ram or DEFAULT_RAM, vram=vram, source="stated"
-        )
+            f"{vram / GIB:.0f} GB {gpu} card", gpu, ram or DEFAULT_RAM, vram=vram, source="stated",
+            assumed=ram is None,
+        )  # fmt: skip
     if vram is not None:
         raise UsageError(f"gpu {gpu} has no memory of its own; leave --vram out or use --gpu cuda")
     if ram is None:

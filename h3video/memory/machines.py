@@ -90,6 +90,10 @@ CARDS = {
 }  # fmt: skip
 
 
+MAKERS = ("nvidia", "geforce", "amd", "radeon", "laptop", "gpu", "graphics")
+"""Words of a card's full name that say nothing about which it is."""
+
+
 def find_mac(name: str) -> tuple[str, int] | None:
     """(chip, bytes of RAM) of `m1max-64gb`; None when it does not look like a Mac.
 
@@ -112,7 +116,8 @@ def find_mac(name: str) -> tuple[str, int] | None:
 
 def find_card(name: str) -> tuple[str, Card] | None:
     """(name, card) of `rtx4090` or `RTX 4090`; None when it is not in the table."""
-    key = re.sub(r"[\s_]|^(nvidia|geforce|amd|radeon)[\s-]*", "", name.lower())
+    words = [w for w in re.split(r"[\s_]+", name.lower()) if w not in MAKERS]
+    key = "".join(words)
     key = re.sub(r"(?<=[a-z])-(?=\d)", "", key)
     if key in CARDS:
         return key, CARDS[key]

@@ -13,6 +13,7 @@ family's matter:
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from ..errors import UsageError
@@ -184,6 +185,7 @@ def _by_latents(
         made = (length - 1) * step + 1
         chunks.append(Chunk(i, at * step, made, skip, both, at, length, frozen))
         at += advance
+    _check_room(chunks, step)
     return ChunkPlan(frames, "latents", tuple(chunks))
 
 
@@ -206,6 +208,7 @@ def _by_frames(
         both = shared if i else 0
         chunks.append(Chunk(i, at, made, 0, both, 0, family.latent_frames(made), 0))
         at += made - shared
+    _check_room(chunks, 1)
     return ChunkPlan(frames, continuity, tuple(chunks))
 
 
@@ -223,6 +226,17 @@ def _check_count(count: int, chunk_frames: int) -> None:
             f"chunk_frames {chunk_frames} gives {count} chunks, the limit is {MAX_CHUNKS}; use "
             "longer chunks"
         )
+
+
+def _check_room(chunks: list[Chunk], step: int) -> None:
+    """A frame is in two chunks at most, or a join would have three to choose from."""
+    for chunk, after in pairwise(chunks):
+        room = chunk.frames - chunk.skip
+        if chunk.shared + after.shared > room:
+            raise UsageError(
+                f"an overlap of {chunk.shared} frames is over half of a chunk of {room}; use at "
+                f"most {max(1, room // 2 // step) * step}, or longer chunks"
+            )
 
 
 def frames_of(family: VideoFamily, latent_frames: int) -> int:

@@ -325,8 +325,9 @@ def _encoder(encoder: Encoder, quant: Quant) -> Size:
 
 
 def _encoder_gguf(encoder: Encoder, quant: Quant) -> Size:
-    text = tuple(t for t in encoder.tensors() if t.part != "vision")
-    eyes = tuple(t for t in encoder.tensors() if t.part == "vision")
+    apart = encoder.kind == "text"
+    text = tuple(t for t in encoder.tensors() if not apart or t.part != "vision")
+    eyes = tuple(t for t in encoder.tensors() if apart and t.part == "vision")
     tied = encoder.head == 0
     mixed = sum(_llama_bytes(t, quant, encoder.layers, tied) for t in text)
     mixed += round(encoder.head * BY_NAME[_outer(quant.base)].bits / 8)

@@ -1,5 +1,5 @@
 """What a run takes: measured here, predicted by the ledger."""
 
-from .meter import PhaseMeter, format_bytes
+from .meter import Phase, PhaseMeter, format_bytes
 
-__all__ = ["PhaseMeter", "format_bytes"]
+__all__ = ["Phase", "PhaseMeter", "format_bytes"]

@@ -9,13 +9,29 @@ from ..tiling import CropPlan, TokenPlan
 from .job import RenderJob
 
 
+def ledger_line(
+    job: RenderJob, folder: str, plan: TokenPlan, crops: CropPlan | None, meter: PhaseMeter
+) -> dict[str, Any] | None:
+    """What the ledger predicted for every phase beside what was measured; None for a model that
+    the ledger does not know. Never fails: the work is done, and a bill must not undo it."""
+    from .reality import comparison, predicted
+
+    try:
+        ledger = predicted(job, folder, plan, crops)
+        return None if ledger is None else comparison(ledger, meter.phases)
+    except (ValueError, OSError, KeyError, ArithmeticError):
+        return None
+
+
 def bill_json(
-    job: RenderJob, plan: TokenPlan, crops: CropPlan, meter: PhaseMeter, files: dict[str, str]
-) -> dict[str, Any]:
-    """The bill as plain data."""
+    job: RenderJob, plan: TokenPlan, crops: CropPlan, meter: PhaseMeter, files: dict[str, str],
+    folder: str = "",
+) -> dict[str, Any]:  # fmt: skip
+    """The bill as plain data. `folder` is the model's: with it the ledger is compared."""
     import dataclasses
 
     return {
+        "ledger": ledger_line(job, folder, plan, crops, meter) if folder else None,
         "job": dataclasses.asdict(job),
         "phases": [p.to_json() for p in meter.phases],
         "tiles": len(plan.tiles),
@@ -29,8 +45,9 @@ def bill_json(
 
 
 def bill_text(
-    job: RenderJob, plan: TokenPlan, crops: CropPlan, meter: PhaseMeter, files: dict[str, str]
-) -> str:
+    job: RenderJob, plan: TokenPlan, crops: CropPlan, meter: PhaseMeter, files: dict[str, str],
+    folder: str = "",
+) -> str:  # fmt: skip
     """The bill for people."""
     passes = job.steps * (2 if job.cfg > 1.0 else 1)
     lines = ["", f"{'phase':<12} {'seconds':>8} {'peak memory':>12} {'on device':>12}"]
@@ -51,4 +68,9 @@ def bill_text(
         f"seed {job.seed}, {job.shape} hex_res {plan.grid.res}, {job.dtype} on {job.device}",
     ]
     lines += [f"{name:<8} {path}" for name, path in files.items()]
+    found = ledger_line(job, folder, plan, crops, meter) if folder else None
+    if found is not None and found["phases"]:
+        from .reality import comparison_text
+
+        lines += ["", comparison_text(found)]
     return "\n".join(lines)

@@ -98,8 +98,8 @@ def _finish(
         _note(f"stopped while decoding; the latents are kept: `h3video decode {kept}` finishes")
         raise
     files = {"video": str(output), "pictures": str(sheet), "latents": str(kept)}
-    _printer(quiet)(bill_text(job, plan, crops, meter, files))
-    return bill_json(job, plan, crops, meter, files)
+    _printer(quiet)(bill_text(job, plan, crops, meter, files, source.folder))
+    return bill_json(job, plan, crops, meter, files, source.folder)
 
 
 class Shown:

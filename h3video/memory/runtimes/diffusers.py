@@ -45,7 +45,8 @@ def place(ask: Ask) -> str:
 
 def base(ask: Ask) -> list[Term]:
     """Resident in every phase."""
-    return [*parts.context(ask), parts.process(0.6, 1.4, "Python with torch and diffusers")]
+    low, high = (0.4, 0.8) if ask.machine.gpu == "cpu" else (0.8, 1.8)
+    return [*parts.context(ask), parts.process(low, high, "Python with torch and diffusers")]
 
 
 def others(ask: Ask, here: str) -> dict[str, list[Term]]:

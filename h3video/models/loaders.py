@@ -142,6 +142,8 @@ def _speed(file: File, note: str) -> tuple[str, str]:
 
 
 def _diffusers(found: Match, file: File) -> tuple[str, str]:
+    if found.spec is not None and found.spec.name == "minimax-h3-pruned":
+        return NO, "its class knows the full model only, no curve form"
     if file.kind == "gguf":
         if not file.types <= FAST_TYPES:
             return NO, f"no {', '.join(sorted(file.types - FAST_TYPES))} in its GGUF reader"
@@ -159,8 +161,9 @@ def _diffusers(found: Match, file: File) -> tuple[str, str]:
 
 
 def _sd_cpp(found: Match, file: File) -> tuple[str, str]:
-    if found.family in ("MiniMax-H3", "Wan") and file.kind == "gguf" and found.layout == "original":
-        return YES, ""
+    spec = found.spec.name if found.spec else ""
+    if file.kind == "gguf" and spec in ("minimax-h3-pruned", "wan2.2-ti2v-5b"):
+        return YES, "seen running"
     return UNKNOWN, "not looked up"
 
 

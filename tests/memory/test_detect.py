@@ -152,6 +152,7 @@ def test_minimax_h3_s_labels(label, verdict, why):
     assert found.loads["ComfyUI"][0] == "no" and "node pack" in found.loads["ComfyUI"][1]
     assert found.loads["h3.c"] == ("no", "h3.c reads BF16 safetensors only")
     assert found.loads["sd.cpp"][0] == "yes"
+    assert found.loads["diffusers"] == ("no", "its class knows the full model only, no curve form")
     assert any("rank 8" in p for p in found.problems)
 
 

@@ -4,12 +4,15 @@ Sources: sections 1.3, 2 and 3.3 of facts/models-and-memory.md (ComfyUI, Abiray,
 and unsloth files, August to November 2026).
 """
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from h3video.errors import UsageError
-from h3video.memory.quants import QUANTS, parse_quant
+from h3video.memory.formats import read_header
+from h3video.memory.quants import BY_NAME, QUANTS, parse_quant
 from h3video.memory.sizes import _recipes as recipes
 from h3video.memory.sizes import (
     encoder_bytes,
@@ -19,6 +22,8 @@ from h3video.memory.sizes import (
     vae_bytes,
 )
 from h3video.models.catalog import CATALOG, ENCODERS, VAES
+from h3video.models.detect import detect
+from tests.memory.gguf_bytes import Writer
 
 GIB, GB = 2**30, 10**9
 LIMIT = 0.003
@@ -118,6 +123,33 @@ def test_ranges_hold_the_published_files(model, quant, low, high):
     size = transformer_bytes(CATALOG[model], quant)
     assert size.low / GIB <= low + 0.005 and high - 0.005 <= size.high / GIB
     assert not size.exact and size.note
+
+
+@pytest.mark.parametrize(
+    ("model", "quant"),
+    [("minimax-h3-pruned", "Q4_K_M"), ("wan2.2-t2v-a14b", "Q5_K_M"), ("ltx-2", "Q8_0"),
+     ("hunyuan-video-1.5", "Q3_K_M"), ("mochi-1", "Q4_0"), ("minimax-h3", "Q6_K")],
+)  # fmt: skip
+def test_a_file_built_of_these_tensors_has_the_predicted_size(tmp_path, model, quant):
+    """Written as a converter would, its weights a hole, read back and detected."""
+    spec, q = CATALOG[model], parse_quant(quant)
+    types = list(gguf_types(spec.tensors(), q, recipes(spec, q)[0]))
+    w, offset = Writer().count(len(types)).count(1), 0
+    w.text("general.architecture").n("I", 8).text("wan")
+    for t, kind in types:
+        block = BY_NAME[kind]
+        shape = t.shape if t.shape[-1] % block.block == 0 else (t.elements // 256, 256)
+        w.tensor(t.name, shape[::-1], block.id, offset)
+        offset += -(-block.size(shape) // 32) * 32
+    path = tmp_path / "m.gguf"
+    path.write_bytes(w.done())
+    os.truncate(path, path.stat().st_size + offset)
+    assert abs(path.stat().st_size - transformer_bytes(spec, quant).bytes) < 128
+    header = read_header(path)
+    assert header.data_bytes <= offset
+    found = detect(header)
+    same = {"wan2.2-t2v-a14b": "wan2.1-t2v-14b"}.get(model, model)
+    assert found.spec is CATALOG[same] and found.weights == found.spec.parameters
 
 
 def test_exact_files():

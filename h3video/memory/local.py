@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import UsageError
@@ -16,62 +17,62 @@ def read_local(path: Path) -> tuple[ModelSpec, str | None, Files, tuple[str, ...
 
     Raises UsageError when no transformer of a known model is there.
     """
-    headers = _headers(path)
+    return describe(str(path), _headers(path))
+
+
+def describe(
+    where: str, headers: Iterable[FileHeader]
+) -> tuple[ModelSpec, str | None, Files, tuple[str, ...]]:
+    """The same of headers that were read already. Raises UsageError, see read_local."""
+    from ..models.detect import detect
+
     spec, quant, transformer, source = None, None, None, ""
     encoders: dict[str, int] = {}
     vaes: dict[str, int] = {}
     remarks: list[str] = []
-    others: list[tuple[str, FileHeader]] = []
-    for role, header in headers:
-        found = _spec(header, remarks)
-        if found is None or spec is not None:
-            others.append((role, header))
-            continue
-        spec, source = found, header.path
-        quant, transformer = _quant(header, path), header.data_bytes
+    for header in headers:
+        found = detect(header)
+        inside = found.match
+        if found.spec is not None and found.kind == "transformer":
+            if spec is not None:
+                continue  # the second expert, or a shard of it
+            spec, source, transformer = found.spec, header.path, header.data_bytes
+            quant = _quant(found.quant, header)
+            remarks += found.problems
+        elif inside is not None and inside.encoder is not None:
+            encoders[inside.encoder.name] = header.data_bytes
+        elif inside is not None and inside.vae is not None:
+            vaes[inside.vae.name] = header.data_bytes
+        elif found.gap:
+            remarks.append(f"{Path(header.path).name}: {found.gap}")
     if spec is None:
         raise UsageError(
-            f"no transformer of a known model is in {path}; "
-            + ("; ".join(remarks) if remarks else "give the file of the diffusion model")
+            f"no transformer of a known model is in {where}; "
+            + ("; ".join(remarks[:2]) if remarks else "give the file of the diffusion model")
         )
-    for role, header in others:
-        if "encoder" in role and spec.encoders:
-            encoders.setdefault(spec.encoders[0].name, header.data_bytes)
-        elif "vae" in role and spec.vaes:
-            vaes.setdefault(spec.vaes[0].name, header.data_bytes)
+    known = {e.name for e in spec.encoders}, {v.name for v in spec.vaes}
     files = Files(
-        transformer, tuple(encoders.items()), tuple(vaes.items()), source=f"header of {source}"
-    )
+        transformer, tuple((k, v) for k, v in encoders.items() if k in known[0]),
+        tuple((k, v) for k, v in vaes.items() if k in known[1]), source=f"header of {source}",
+    )  # fmt: skip
     return spec, quant, files, tuple(remarks)
 
 
-def _headers(path: Path) -> list[tuple[str, FileHeader]]:
+def _headers(path: Path) -> list[FileHeader]:
     if path.is_file():
-        return [("", read_header(path))]
-    from .formats.folder import read_folder
+        return [read_header(path)]
+    from .formats import read_folder
 
-    return [(part.role, part.header) for part in read_folder(path).parts]
-
-
-def _spec(header: FileHeader, remarks: list[str]) -> ModelSpec | None:
-    from ..models.detect import detect
-
-    found = detect(header)
-    remarks.extend(str(p) for p in found.problems)
-    spec: ModelSpec | None = found.spec
-    return spec
+    return [part.header for part in read_folder(path).parts]
 
 
-def _quant(header: FileHeader, path: Path) -> str:
+def _quant(stated: str, header: FileHeader) -> str:
     """The type that holds most of the bytes; a mix of K types is named by it."""
     from .quants import parse_quant
 
-    bytes_of: dict[str, int] = {}
-    for t in header.tensors:
-        bytes_of[t.type] = bytes_of.get(t.type, 0) + t.bytes
-    for name in sorted(bytes_of, key=lambda n: -bytes_of[n]):
+    for name in (stated, *header.types()):
         try:
             return parse_quant(name).name
         except UsageError:
             continue
-    raise UsageError(f"{path} holds no weights of a known type")
+    raise UsageError(f"{header.path} holds no weights of a known type")

@@ -103,9 +103,26 @@ def encoder(ask: Ask, one: Encoder, where: str, elastic: bool = False) -> Term:
             label, where, Range.exactly(count), count, "bytes of its tensors", ask.files.source,
             elastic,
         )  # fmt: skip
-    size = encoder_bytes(one, quant)
+    size = _loaded(one, quant, ask.runtime)
     formula = f"{one.title}: {encoder_counts(one).parameters / 1e9:.2f}B weights as {quant}"
     return _sized(label, where, size, formula, elastic)
+
+
+@lru_cache
+def _loaded(one: Encoder, quant: str, runtime: str) -> Size:
+    """An encoder in memory. A GGUF file is a whole language model: its head is not loaded, and
+    ComfyUI-GGUF unpacks the words' embeddings to float16."""
+    size = encoder_bytes(one, quant)
+    if one.kind != "text" or parse_quant(quant).kind not in ("gguf", "dynamic"):
+        return size
+    bits = 6.5625 / 8  # Q6_K: what the mixes give heads and embeddings
+    change = -int(one.head * bits)
+    words = max(
+        (t.elements for t in one.tensors() if len(t.shape) == 2 and t.shape[0] >= 65536), default=0
+    )
+    if runtime == "comfyui":
+        change += int(words * (2 - bits))
+    return Size(size.bytes + change, size.low + change, size.high + change, size.note)
 
 
 def encoders(ask: Ask, where: str, elastic: bool = False) -> list[Term]:

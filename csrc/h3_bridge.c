@@ -8,6 +8,7 @@
 
 #include "h3.h"
 
+#define FINITE(x) ((x) - (x) == 0.0) /* isfinite is a library call in places */
 #define FAIL(error) (-(int64_t)(error))
 
 /* Items of a width x height raster with `each` items a point; -E_DOMAIN when it cannot be. */
@@ -33,16 +34,21 @@ int64_t bridge_cell_to_latlng(uint64_t cell, double *out2) {
     return 0;
 }
 
+/* The corners of an outline as pairs. */
+static int64_t corners(const CellBoundary *b, double *out, int64_t max_len) {
+    int64_t needed = 2 * (int64_t)b->numVerts;
+    for (int i = 0; needed <= max_len && i < b->numVerts; i++) {
+        out[2 * i] = b->verts[i].lat;
+        out[2 * i + 1] = b->verts[i].lng;
+    }
+    return needed;
+}
+
 int64_t bridge_cell_to_boundary(uint64_t cell, double *out, int64_t max_len) {
     CellBoundary b;
     H3Error err = H3_EXPORT(cellToBoundary)(cell, &b);
     if (err) return FAIL(err);
-    int64_t needed = 2 * (int64_t)b.numVerts;
-    for (int i = 0; needed <= max_len && i < b.numVerts; i++) {
-        out[2 * i] = b.verts[i].lat;
-        out[2 * i + 1] = b.verts[i].lng;
-    }
-    return needed;
+    return corners(&b, out, max_len);
 }
 
 /* Steps after which a disk holds every cell: the far side is 10 sqrt(7)^res steps away. */
@@ -168,105 +174,234 @@ int64_t bridge_latlng_to_plane(int32_t face, double lat, double lng, double *out
     return FAIL(H3_EXPORT(latLngToPlane)(face, &g, &out2[0], &out2[1]));
 }
 
-/* ---- arrays ---------------------------------------------------------------------------- */
-
-int64_t bridge_latlngs_to_cells(const double *lat, const double *lng, int64_t n, int32_t res,
-                                uint64_t *out) {
-    int64_t failed = 0;
-    if (res < 0 || res > MAX_H3_RES) return FAIL(E_RES_DOMAIN);
-    for (int64_t i = 0; i < n; i++) {
-        LatLng g = {lat[i], lng[i]};
-        if (H3_EXPORT(latLngToCell)(&g, res, &out[i])) {
-            out[i] = H3_NULL;
-            failed++;
-        }
-    }
-    return failed;
+/* A list that a function of h3.h writes into a buffer of its own; zeros at its end are room only. */
+static int64_t given(const H3Index *cells, int64_t n, uint64_t *out, int64_t max_len) {
+    n = filled(cells, n);
+    if (n <= max_len) memcpy(out, cells, (size_t)n * sizeof *out);
+    return n;
 }
 
-int64_t bridge_cells_to_latlngs(const uint64_t *cells, int64_t n, double *lat, double *lng) {
-    int64_t failed = 0;
-    for (int64_t i = 0; i < n; i++) {
-        LatLng g = {NAN, NAN};
-        failed += H3_EXPORT(cellToLatLng)(cells[i], &g) != E_SUCCESS;
-        lat[i] = g.lat;
-        lng[i] = g.lng;
-    }
-    return failed;
+int64_t bridge_grid_path(uint64_t a, uint64_t b, uint64_t *out, int64_t max_len) {
+    int64_t size;
+    H3Error err = H3_EXPORT(gridPathCellsSize)(a, b, &size);
+    if (!err && size <= max_len) err = H3_EXPORT(gridPathCells)(a, b, out);
+    return err ? FAIL(err) : size;
 }
 
-int64_t bridge_cells_to_boundaries(const uint64_t *cells, int64_t n, double *out,
-                                   int32_t *counts) {
-    int64_t failed = 0;
-    for (int64_t i = 0; i < n; i++) {
-        CellBoundary b;
-        if (H3_EXPORT(cellToBoundary)(cells[i], &b)) {
-            b.numVerts = -1;
-            failed++;
-        }
-        counts[i] = b.numVerts;
-        for (int v = 0; v < MAX_CELL_BNDRY_VERTS; v++) {
-            *out++ = v < b.numVerts ? b.verts[v].lat : NAN;
-            *out++ = v < b.numVerts ? b.verts[v].lng : NAN;
-        }
-    }
-    return failed;
+int64_t bridge_grid_disk_unsafe(uint64_t center, int32_t k, uint64_t *out, int32_t *distances,
+                                int64_t max_len) {
+    int64_t room = diskRoom(center, &k);
+    if (room < 0 || room > max_len) return room;
+    H3Error err = H3_EXPORT(gridDiskDistancesUnsafe)(center, k, out, distances);
+    return err ? FAIL(err) : room;
 }
 
-int64_t bridge_cells_to_parents(const uint64_t *cells, int64_t n, int32_t res, uint64_t *out) {
-    int64_t failed = 0;
-    if (res < 0 || res > MAX_H3_RES) return FAIL(E_RES_DOMAIN);
-    for (int64_t i = 0; i < n; i++)
-        if (H3_EXPORT(cellToParent)(cells[i], res, &out[i])) {
-            out[i] = H3_NULL;
-            failed++;
-        }
-    return failed;
+int64_t bridge_grid_ring_unsafe(uint64_t center, int32_t k, uint64_t *out, int64_t max_len) {
+    int64_t room = diskRoom(center, &k);
+    if (room >= 0 && H3_EXPORT(maxGridRingSize)(k, &room)) return FAIL(E_DOMAIN);
+    if (room < 0 || room > max_len) return room;
+    H3Error err = H3_EXPORT(gridRingUnsafe)(center, k, out);
+    return err ? FAIL(err) : room;
 }
 
-int64_t bridge_are_valid_cells(const uint64_t *cells, int64_t n, uint8_t *out) {
-    for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)H3_EXPORT(isValidCell)(cells[i]);
+int64_t bridge_cell_to_local_ij(uint64_t origin, uint64_t cell, int32_t *out2) {
+    CoordIJ ij;
+    H3Error err = H3_EXPORT(cellToLocalIj)(origin, cell, 0, &ij);
+    if (err) return FAIL(err);
+    out2[0] = ij.i;
+    out2[1] = ij.j;
     return 0;
 }
 
+int64_t bridge_local_ij_to_cell(uint64_t origin, int32_t i, int32_t j, uint64_t *out) {
+    CoordIJ ij = {i, j};
+    return FAIL(H3_EXPORT(localIjToCell)(origin, &ij, 0, out));
+}
+
+int64_t bridge_cell_to_child_pos(uint64_t child, int32_t res, int64_t *out) {
+    return FAIL(H3_EXPORT(cellToChildPos)(child, res, out));
+}
+
+int64_t bridge_child_pos_to_cell(int64_t pos, uint64_t parent, int32_t res, uint64_t *out) {
+    return FAIL(H3_EXPORT(childPosToCell)(pos, parent, res, out));
+}
+
+int64_t bridge_compact_cells(const uint64_t *cells, int64_t n, uint64_t *out, int64_t max_len) {
+    if (n < 0) return FAIL(E_DOMAIN);
+    if (n > max_len) return n;
+    H3Error err = H3_EXPORT(compactCells)(cells, out, n);
+    return err ? FAIL(err) : filled(out, n);
+}
+
+int64_t bridge_uncompact_cells(const uint64_t *cells, int64_t n, int32_t res, uint64_t *out,
+                               int64_t max_len) {
+    int64_t size;
+    H3Error err = H3_EXPORT(uncompactCellsSize)(cells, n, res, &size);
+    if (!err && size <= max_len) err = H3_EXPORT(uncompactCells)(cells, n, out, size, res);
+    return err ? FAIL(err) : size;
+}
+
+int64_t bridge_construct_cell(int32_t res, int32_t base, const int32_t *digits, uint64_t *out) {
+    return FAIL(H3_EXPORT(constructCell)(res, base, digits, out));
+}
+
+int32_t bridge_get_index_digit(uint64_t index, int32_t res) {
+    int digit = 0;
+    H3Error err = H3_EXPORT(getIndexDigit)(index, res, &digit);
+    return err ? -(int32_t)err : digit;
+}
+
+int32_t bridge_is_res_class_iii(uint64_t cell) { return fact(cell, H3_EXPORT(isResClassIII)); }
+int32_t bridge_is_valid_index(uint64_t h) { return H3_EXPORT(isValidIndex)(h); }
+int32_t bridge_is_valid_directed_edge(uint64_t h) { return H3_EXPORT(isValidDirectedEdge)(h); }
+int32_t bridge_is_valid_vertex(uint64_t h) { return H3_EXPORT(isValidVertex)(h); }
+
+int64_t bridge_get_num_cells(int32_t res, int64_t *out) {
+    return FAIL(H3_EXPORT(getNumCells)(res, out));
+}
+
+int64_t bridge_get_icosahedron_faces(uint64_t cell, int32_t *out, int64_t max_len) {
+    int faces[5], n;
+    H3Error err = H3_EXPORT(maxFaceCount)(cell, &n);
+    if (!err) err = H3_EXPORT(getIcosahedronFaces)(cell, faces);
+    if (err) return FAIL(err);
+    while (faces[n - 1] < 0) n--;
+    for (int i = 0; n <= max_len && i < n; i++) out[i] = faces[i];
+    return n;
+}
+
+int64_t bridge_cells_to_directed_edge(uint64_t origin, uint64_t destination, uint64_t *out) {
+    return FAIL(H3_EXPORT(cellsToDirectedEdge)(origin, destination, out));
+}
+
+int64_t bridge_directed_edge_to_cells(uint64_t edge, uint64_t *out2) {
+    return FAIL(H3_EXPORT(directedEdgeToCells)(edge, out2));
+}
+
+int64_t bridge_origin_to_directed_edges(uint64_t origin, uint64_t *out, int64_t max_len) {
+    H3Index edges[6];
+    H3Error err = H3_EXPORT(originToDirectedEdges)(origin, edges);
+    if (err) return FAIL(err);
+    int none = edges[0] == H3_NULL; /* of a pentagon */
+    return given(edges + none, 6 - none, out, max_len);
+}
+
+int64_t bridge_reverse_directed_edge(uint64_t edge, uint64_t *out) {
+    return FAIL(H3_EXPORT(reverseDirectedEdge)(edge, out));
+}
+
+int64_t bridge_directed_edge_to_boundary(uint64_t edge, double *out, int64_t max_len) {
+    CellBoundary b;
+    H3Error err = H3_EXPORT(directedEdgeToBoundary)(edge, &b);
+    return err ? FAIL(err) : corners(&b, out, max_len);
+}
+
+int64_t bridge_cell_to_vertex(uint64_t cell, int32_t number, uint64_t *out) {
+    return FAIL(H3_EXPORT(cellToVertex)(cell, number, out));
+}
+
+int64_t bridge_cell_to_vertexes(uint64_t cell, uint64_t *out, int64_t max_len) {
+    H3Index vertexes[6];
+    H3Error err = H3_EXPORT(cellToVertexes)(cell, vertexes);
+    return err ? FAIL(err) : given(vertexes, 6, out, max_len);
+}
+
+int64_t bridge_vertex_to_latlng(uint64_t vertex, double *out2) {
+    LatLng g;
+    H3Error err = H3_EXPORT(vertexToLatLng)(vertex, &g);
+    if (err) return FAIL(err);
+    out2[0] = g.lat;
+    out2[1] = g.lng;
+    return 0;
+}
+
+int64_t bridge_cell_area(uint64_t cell, double *out) {
+    return FAIL(H3_EXPORT(cellAreaRads2)(cell, out));
+}
+
+int64_t bridge_edge_length(uint64_t edge, double *out) {
+    return FAIL(H3_EXPORT(edgeLengthRads)(edge, out));
+}
+
+int64_t bridge_average_hexagon_area(int32_t res, double *out) {
+    return FAIL(H3_EXPORT(getHexagonAreaAvgKm2)(res, out));
+}
+
+int64_t bridge_average_edge_length(int32_t res, double *out) {
+    return FAIL(H3_EXPORT(getHexagonEdgeLengthAvgKm)(res, out));
+}
+
+double bridge_great_circle_distance(double lat0, double lng0, double lat1, double lng1) {
+    LatLng a = {lat0, lng0}, b = {lat1, lng1};
+    return H3_EXPORT(greatCircleDistanceRads)(&a, &b);
+}
+
+int64_t bridge_describe_error(uint32_t error, char *out, int64_t max_len) {
+    const char *text = H3_EXPORT(describeH3Error)(error);
+    int64_t n = (int64_t)strlen(text);
+    if (n < max_len) memcpy(out, text, (size_t)n + 1);
+    return n < max_len ? n : n + 1;
+}
+
+int32_t bridge_use_level(int32_t level) { return H3_EXPORT(useSimdLevel)(level); }
+
+/* ---- arrays ---------------------------------------------------------------------------- */
+
+int64_t bridge_latlngs_to_cells(const double *lat, const double *lng, int64_t stride, double unit,
+                                int64_t n, int32_t res, uint64_t *out) {
+    return H3_EXPORT(latLngsToCells)(lat, lng, stride, unit, n, res, out);
+}
+
+int64_t bridge_cells_to_latlngs(const uint64_t *cells, int64_t n, double unit, double *lat,
+                                double *lng, int64_t stride) {
+    return H3_EXPORT(cellsToLatLngs)(cells, n, unit, lat, lng, stride);
+}
+
+int64_t bridge_cells_to_boundaries(const uint64_t *cells, int64_t n, double unit, double *out,
+                                   int32_t *counts) {
+    return H3_EXPORT(cellsToBoundaries)(cells, n, unit, out, counts);
+}
+
+int64_t bridge_cells_to_parents(const uint64_t *cells, int64_t n, int32_t res, uint64_t *out) {
+    return H3_EXPORT(cellsToParents)(cells, n, res, out);
+}
+
+int64_t bridge_cells_to_center_children(const uint64_t *cells, int64_t n, int32_t res,
+                                        uint64_t *out) {
+    return H3_EXPORT(cellsToCenterChildren)(cells, n, res, out);
+}
+
+int64_t bridge_are_valid_cells(const uint64_t *cells, int64_t n, uint8_t *out) {
+    return H3_EXPORT(areValidCells)(cells, n, out);
+}
+
 int64_t bridge_get_resolutions(const uint64_t *cells, int64_t n, int32_t *out) {
-    int64_t failed = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int known = H3_EXPORT(isValidCell)(cells[i]);
-        out[i] = known ? H3_EXPORT(getResolution)(cells[i]) : -1;
-        failed += !known;
-    }
-    return failed;
+    return H3_EXPORT(getResolutions)(cells, n, out);
+}
+
+int64_t bridge_cell_areas(const uint64_t *cells, int64_t n, double unit, double *out) {
+    return H3_EXPORT(cellAreas)(cells, n, unit, out);
 }
 
 int64_t bridge_grid_disks(const uint64_t *cells, int64_t n, int32_t k, uint64_t *out,
                           int64_t *offsets, int64_t max_len) {
     int64_t needed = 0;
+    int32_t most = 0;
     if (k < 0 || n < 0) return FAIL(E_DOMAIN);
     for (int64_t i = 0; i < n; i++) {
         int32_t steps = k;
         int64_t room = diskRoom(cells[i], &steps);
-        if (room > 0 && room > INT64_MAX - needed) return FAIL(E_DOMAIN);
-        needed += room > 0 ? room : 0;
+        if (room < 0) continue;
+        if (room > INT64_MAX - needed) return FAIL(E_DOMAIN);
+        needed += room;
+        if (steps > most) most = steps;
     }
     if (needed > max_len) return needed;
-    int64_t end = offsets[0] = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t got = bridge_grid_disk(cells[i], k, out + end, max_len - end);
-        if (got == FAIL(E_MEMORY_ALLOC)) return got;
-        offsets[i + 1] = end += got > 0 ? got : 0;
-    }
-    return end;
+    return H3_EXPORT(gridDisks)(cells, n, most, out, offsets);
 }
 
 int64_t bridge_grid_distances(const uint64_t *a, const uint64_t *b, int64_t n, int64_t *out) {
-    int64_t failed = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (H3_EXPORT(gridDistance)(a[i], b[i], &out[i])) {
-            out[i] = -1;
-            failed++;
-        }
-    return failed;
+    return H3_EXPORT(gridDistances)(a, b, n, out);
 }
 
 int64_t bridge_planes_to_latlngs(int32_t face, const double *u, const double *v, int64_t n,
@@ -304,7 +439,7 @@ int64_t bridge_frame_cells(int32_t face, double u0, double v0, int64_t width, in
     int64_t needed = rasterSize(width, height, 1);
     if (needed < 0) return needed;
     if (res < 0 || res > MAX_H3_RES) return FAIL(E_RES_DOMAIN);
-    if (!isfinite(u0) || !isfinite(v0) || !isfinite(rotation) || !(span > 0.0) || span > 4.0)
+    if (!FINITE(u0) || !FINITE(v0) || !FINITE(rotation) || !(span > 0.0) || span > 4.0)
         return FAIL(E_DOMAIN);
     if (needed > max_len) return needed;
     double scale = span / (double)(width > height ? width : height);
@@ -453,8 +588,8 @@ int64_t bridge_hex_weights(int64_t columns, int64_t rows, double x0, double y0, 
                            int64_t max_len) {
     int64_t needed = rasterSize(columns, rows, 4);
     if (needed < 0) return needed;
-    if (n_cells <= 0 || n_cells > INT32_MAX || !isfinite(x0) || !isfinite(y0) || !isfinite(step) ||
-        !isfinite(theta) || !isfinite(inradius) || !(inradius > 1e-12) || !(overlap >= 0.0) ||
+    if (n_cells <= 0 || n_cells > INT32_MAX || !FINITE(x0) || !FINITE(y0) || !FINITE(step) ||
+        !FINITE(theta) || !FINITE(inradius) || !(inradius > 1e-12) || !(overlap >= 0.0) ||
         overlap > 2.0 * inradius)
         return FAIL(E_DOMAIN);
     for (int64_t i = 0; i < n_cells; i++)
@@ -517,7 +652,7 @@ __attribute__((target("avx2"))) static void blendItemsWide(float *restrict o,
     BLEND_ITEMS(o, t, a, n)
 }
 #define blendItems(o, t, a, n) \
-    (__builtin_cpu_supports("avx2") ? blendItemsWide : blendItems)(o, t, a, n)
+    (H3_EXPORT(simdLevelInUse)() > 0 ? blendItemsWide : blendItems)(o, t, a, n)
 #endif
 
 enum { WIDE = 3072 }; /* items of a row worked on at a time; a multiple of 1, 2, 3 and 4 channels */

@@ -7,7 +7,8 @@
  *     (Disks and rings ask for room as if there were no pentagons and may write less.)
  *   - Bulk functions take n items, work through all of them and return how many failed; the
  *     output of a failed item is 0 (cells), NaN (numbers) or -1 (distances, counts).
- *   - Angles are radians. Nothing is kept between calls; every function is thread-safe.
+ *   - Angles are radians. Nothing is kept between calls; every function is thread-safe
+ *     (bridge_use_level is for all threads).
  */
 #ifndef H3V_BRIDGE_H
 #define H3V_BRIDGE_H
@@ -20,9 +21,16 @@
 #define BRIDGE_API __attribute__((visibility("default")))
 #endif
 
-#define BRIDGE_ABI 3
+#define BRIDGE_ABI 4
 
 BRIDGE_API int32_t bridge_abi_version(void);
+
+/* Use the code for this instruction set at most (0 what every machine has, 1 AVX2, 2 AVX-512);
+ * returns the one in use. Answers do not change. For tests and measurements. */
+BRIDGE_API int32_t bridge_use_level(int32_t level);
+/* What an error code means, in English; the length without the terminating zero, which needs
+ * room, too. */
+BRIDGE_API int64_t bridge_describe_error(uint32_t error, char *out, int64_t max_len);
 
 /* One cell. */
 BRIDGE_API int64_t bridge_latlng_to_cell(double lat, double lng, int32_t res, uint64_t *out);
@@ -56,18 +64,70 @@ BRIDGE_API int64_t bridge_cell_to_string(uint64_t cell, char *out, int64_t max_l
 BRIDGE_API int64_t bridge_plane_to_latlng(int32_t face, double u, double v, double *out2);
 BRIDGE_API int64_t bridge_latlng_to_plane(int32_t face, double lat, double lng, double *out2);
 
-/* Arrays of cells. */
-BRIDGE_API int64_t bridge_latlngs_to_cells(const double *lat, const double *lng, int64_t n,
-                                           int32_t res, uint64_t *out);
-BRIDGE_API int64_t bridge_cells_to_latlngs(const uint64_t *cells, int64_t n, double *lat,
-                                           double *lng);
+/* Neighbourhoods. The unsafe ones keep uber/h3's order and refuse pentagons; distances may be
+ * NULL. out2: i, j. */
+BRIDGE_API int64_t bridge_grid_path(uint64_t a, uint64_t b, uint64_t *out, int64_t max_len);
+BRIDGE_API int64_t bridge_grid_disk_unsafe(uint64_t center, int32_t k, uint64_t *out,
+                                           int32_t *distances, int64_t max_len);
+BRIDGE_API int64_t bridge_grid_ring_unsafe(uint64_t center, int32_t k, uint64_t *out,
+                                           int64_t max_len);
+BRIDGE_API int64_t bridge_cell_to_local_ij(uint64_t origin, uint64_t cell, int32_t *out2);
+BRIDGE_API int64_t bridge_local_ij_to_cell(uint64_t origin, int32_t i, int32_t j, uint64_t *out);
+
+/* Hierarchy and facts. Compacting needs room for n. */
+BRIDGE_API int64_t bridge_cell_to_child_pos(uint64_t child, int32_t res, int64_t *out);
+BRIDGE_API int64_t bridge_child_pos_to_cell(int64_t pos, uint64_t parent, int32_t res,
+                                            uint64_t *out);
+BRIDGE_API int64_t bridge_compact_cells(const uint64_t *cells, int64_t n, uint64_t *out,
+                                        int64_t max_len);
+BRIDGE_API int64_t bridge_uncompact_cells(const uint64_t *cells, int64_t n, int32_t res,
+                                          uint64_t *out, int64_t max_len);
+/* digits: res of them. */
+BRIDGE_API int64_t bridge_construct_cell(int32_t res, int32_t base, const int32_t *digits,
+                                         uint64_t *out);
+BRIDGE_API int32_t bridge_get_index_digit(uint64_t index, int32_t res);
+BRIDGE_API int32_t bridge_is_res_class_iii(uint64_t cell);
+BRIDGE_API int32_t bridge_is_valid_index(uint64_t h);
+BRIDGE_API int64_t bridge_get_num_cells(int32_t res, int64_t *out);
+BRIDGE_API int64_t bridge_get_icosahedron_faces(uint64_t cell, int32_t *out, int64_t max_len);
+
+/* Directed edges and vertexes: lists hold 6, of a pentagon 5. */
+BRIDGE_API int32_t bridge_is_valid_directed_edge(uint64_t h);
+BRIDGE_API int64_t bridge_cells_to_directed_edge(uint64_t origin, uint64_t destination,
+                                                 uint64_t *out);
+BRIDGE_API int64_t bridge_directed_edge_to_cells(uint64_t edge, uint64_t *out2);
+BRIDGE_API int64_t bridge_origin_to_directed_edges(uint64_t origin, uint64_t *out,
+                                                   int64_t max_len);
+BRIDGE_API int64_t bridge_reverse_directed_edge(uint64_t edge, uint64_t *out);
+BRIDGE_API int64_t bridge_directed_edge_to_boundary(uint64_t edge, double *out, int64_t max_len);
+BRIDGE_API int32_t bridge_is_valid_vertex(uint64_t h);
+BRIDGE_API int64_t bridge_cell_to_vertex(uint64_t cell, int32_t number, uint64_t *out);
+BRIDGE_API int64_t bridge_cell_to_vertexes(uint64_t cell, uint64_t *out, int64_t max_len);
+BRIDGE_API int64_t bridge_vertex_to_latlng(uint64_t vertex, double *out2);
+
+/* Areas in steradians, lengths in radians; averages in square km and km. */
+BRIDGE_API int64_t bridge_cell_area(uint64_t cell, double *out);
+BRIDGE_API int64_t bridge_edge_length(uint64_t edge, double *out);
+BRIDGE_API int64_t bridge_average_hexagon_area(int32_t res, double *out);
+BRIDGE_API int64_t bridge_average_edge_length(int32_t res, double *out);
+BRIDGE_API double bridge_great_circle_distance(double lat0, double lng0, double lat1, double lng1);
+
+/* Arrays of cells. `unit` multiplies angles (and areas): 1 for radians, pi / 180 on the way in and
+ * 180 / pi on the way out for degrees; `stride` in items, from one latitude to the next. */
+BRIDGE_API int64_t bridge_latlngs_to_cells(const double *lat, const double *lng, int64_t stride,
+                                           double unit, int64_t n, int32_t res, uint64_t *out);
+BRIDGE_API int64_t bridge_cells_to_latlngs(const uint64_t *cells, int64_t n, double unit,
+                                           double *lat, double *lng, int64_t stride);
 /* out: 10 (lat, lng) pairs a cell, unused ones NaN; counts: vertices of each. */
-BRIDGE_API int64_t bridge_cells_to_boundaries(const uint64_t *cells, int64_t n, double *out,
-                                              int32_t *counts);
+BRIDGE_API int64_t bridge_cells_to_boundaries(const uint64_t *cells, int64_t n, double unit,
+                                              double *out, int32_t *counts);
 BRIDGE_API int64_t bridge_cells_to_parents(const uint64_t *cells, int64_t n, int32_t res,
                                            uint64_t *out);
+BRIDGE_API int64_t bridge_cells_to_center_children(const uint64_t *cells, int64_t n, int32_t res,
+                                                   uint64_t *out);
 BRIDGE_API int64_t bridge_are_valid_cells(const uint64_t *cells, int64_t n, uint8_t *out);
 BRIDGE_API int64_t bridge_get_resolutions(const uint64_t *cells, int64_t n, int32_t *out);
+BRIDGE_API int64_t bridge_cell_areas(const uint64_t *cells, int64_t n, double unit, double *out);
 /* Disks one after the other, disk i from offsets[i] to offsets[i + 1] (n + 1 of these); what is
  * no cell gets an empty disk. The result is about `out`, as for other lists. */
 BRIDGE_API int64_t bridge_grid_disks(const uint64_t *cells, int64_t n, int32_t k, uint64_t *out,

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from . import kernel, native
+from . import buffers, kernel, native
 from . import pure_arrays as pure
+from .errors import error
 
 log = logging.getLogger("h3video")
 
@@ -28,9 +28,21 @@ CONTRACT = (
     "int_to_str", "plane_to_latlng", "latlng_to_plane", "latlngs_to_cells", "cells_to_latlngs",
     "cells_to_boundaries", "cells_to_parents", "are_valid_cells", "get_resolutions",
     "grid_disks", "grid_distances", "planes_to_latlngs", "latlngs_to_planes", "frame_cells",
-    "hex_weights", "blend_tile",
+    "hex_weights", "blend_tile", "grid_disk_unsafe", "grid_ring_unsafe", "grid_path_cells",
+    "cell_to_local_ij", "local_ij_to_cell", "cell_to_child_pos", "child_pos_to_cell",
+    "compact_cells", "uncompact_cells", "construct_cell", "get_index_digit", "is_res_class_iii",
+    "is_valid_index", "is_valid_directed_edge", "is_valid_vertex", "get_num_cells",
+    "get_icosahedron_faces", "cells_to_directed_edge", "directed_edge_to_cells",
+    "origin_to_directed_edges", "reverse_directed_edge", "directed_edge_to_boundary",
+    "cell_to_vertex", "cell_to_vertexes", "vertex_to_latlng", "cell_area", "edge_length",
+    "average_hexagon_area", "average_hexagon_edge_length", "great_circle_distance",
+    "describe_error", "cells_to_center_children", "cell_areas",
 )  # fmt: skip
 """What each backend must provide, in radians."""
+
+DEGREE = math.pi / 180.0
+PER_RADIAN = 180.0 / math.pi
+EARTH_KM = 6371.007180918475
 
 _backend: Any = None
 
@@ -132,13 +144,42 @@ def grid_ring(cell: int, k: int) -> list[int]:
 
 
 def grid_distance(a: int, b: int) -> int:
-    """Steps between two cells of one resolution; H3FailedError if their faces share no vertex."""
+    """The fewest steps from neighbour to neighbour between any two cells of one resolution."""
     return int(_use().grid_distance(a, b))
 
 
 def are_neighbor_cells(a: int, b: int) -> bool:
     """Whether two cells of one resolution share an edge."""
     return bool(_use().are_neighbor_cells(a, b))
+
+
+def grid_path_cells(start: int, end: int) -> list[int]:
+    """A shortest path from neighbour to neighbour, both ends included, between any two cells."""
+    return list(_use().grid_path_cells(start, end))
+
+
+def grid_disk_unsafe(cell: int, k: int) -> list[int]:
+    """grid_disk in uber/h3's order; H3PentagonError if a pentagon is within k steps."""
+    return list(_use().grid_disk_unsafe(cell, k))
+
+
+def grid_ring_unsafe(cell: int, k: int) -> list[int]:
+    """grid_ring in uber/h3's order; H3PentagonError if a pentagon is within k steps."""
+    return list(_use().grid_ring_unsafe(cell, k))
+
+
+def cell_to_local_ij(origin: int, cell: int) -> tuple[int, int]:
+    """Lattice coordinates (i, j) of a cell around the base cell of `origin`.
+
+    H3FailedError: the base cells are not side by side, or a pentagon lies between.
+    """
+    i, j = _use().cell_to_local_ij(origin, cell)
+    return int(i), int(j)
+
+
+def local_ij_to_cell(origin: int, i: int, j: int) -> int:
+    """The cell at such coordinates; H3FailedError where there is none."""
+    return int(_use().local_ij_to_cell(origin, i, j))
 
 
 # ---- hierarchy ----
@@ -174,6 +215,142 @@ def get_res0_cells() -> list[int]:
     return list(_use().get_res0_cells())
 
 
+def cell_to_child_pos(child: int, res: int) -> int:
+    """The place of a cell among the descendants of its ancestor at `res`."""
+    return int(_use().cell_to_child_pos(child, res))
+
+
+def child_pos_to_cell(parent: int, res: int, pos: int) -> int:
+    """The descendant at `res` at a place; H3DomainError where there is none."""
+    return int(_use().child_pos_to_cell(parent, res, pos))
+
+
+def compact_cells(cells: Iterable[int]) -> list[int]:
+    """Complete families of cells of one resolution replaced by their parents, again and again."""
+    return list(_use().compact_cells(list(cells)))
+
+
+def uncompact_cells(cells: Iterable[int], res: int) -> list[int]:
+    """All descendants at `res` of cells of it or coarser ones."""
+    return list(_use().uncompact_cells(list(cells), res))
+
+
+def construct_cell(base_cell: int, *digits: int, res: int | None = None) -> int:
+    """The cell of a base cell and the digits of resolutions 1, 2, ... (`res` of them, if given)."""
+    if res is not None and res != len(digits):
+        raise error(4, f"resolution {res} with {len(digits)} digits")
+    return int(_use().construct_cell(len(digits), base_cell, digits))
+
+
+def get_num_cells(res: int) -> int:
+    """How many cells a resolution has."""
+    return int(_use().get_num_cells(res))
+
+
+def get_icosahedron_faces(cell: int) -> list[int]:
+    """The faces 0..19 on which a cell lies, ascending: 1 or 2, of a pentagon 5."""
+    return list(_use().get_icosahedron_faces(cell))
+
+
+# ---- directed edges and vertexes ----
+
+
+def cells_to_directed_edge(origin: int, destination: int) -> int:
+    """The edge from a cell to its neighbour; H3NotNeighborsError."""
+    return int(_use().cells_to_directed_edge(origin, destination))
+
+
+def directed_edge_to_cells(edge: int) -> tuple[int, int]:
+    """Origin and destination of an edge."""
+    origin, destination = _use().directed_edge_to_cells(edge)
+    return int(origin), int(destination)
+
+
+def get_directed_edge_origin(edge: int) -> int:
+    """The cell from which an edge leads."""
+    return directed_edge_to_cells(edge)[0]
+
+
+def get_directed_edge_destination(edge: int) -> int:
+    """The cell to which an edge leads."""
+    return directed_edge_to_cells(edge)[1]
+
+
+def origin_to_directed_edges(origin: int) -> list[int]:
+    """The 6 (of a pentagon 5) edges that lead from a cell."""
+    return list(_use().origin_to_directed_edges(origin))
+
+
+def reverse_directed_edge(edge: int) -> int:
+    """The same edge from the other side."""
+    return int(_use().reverse_directed_edge(edge))
+
+
+def directed_edge_to_boundary(edge: int) -> list[tuple[float, float]]:
+    """The 2 ends of an edge in degrees, or 3 points where it bends."""
+    return [(math.degrees(a), math.degrees(b)) for a, b in _use().directed_edge_to_boundary(edge)]
+
+
+def cell_to_vertex(cell: int, number: int) -> int:
+    """The vertex at corner 0..5 (of a pentagon 4) of a cell."""
+    return int(_use().cell_to_vertex(cell, number))
+
+
+def cell_to_vertexes(cell: int) -> list[int]:
+    """All vertexes of a cell, counter-clockwise."""
+    return list(_use().cell_to_vertexes(cell))
+
+
+def vertex_to_latlng(vertex: int) -> tuple[float, float]:
+    """Latitude and longitude of a vertex in degrees."""
+    lat, lng = _use().vertex_to_latlng(vertex)
+    return math.degrees(lat), math.degrees(lng)
+
+
+# ---- areas and lengths ----
+
+
+def cell_area(cell: int, unit: str = "km^2") -> float:
+    """The area of a cell in "km^2", "m^2" or "rads^2"."""
+    return float(_use().cell_area(cell) * _area_unit(unit))
+
+
+def edge_length(edge: int, unit: str = "km") -> float:
+    """The length of an edge in "km", "m" or "rads"."""
+    return float(_use().edge_length(edge) * _length_unit(unit))
+
+
+def average_hexagon_area(res: int, unit: str = "km^2") -> float:
+    """The mean area of the hexagons of a resolution."""
+    return float(_use().average_hexagon_area(res) * _area_unit(unit) / EARTH_KM**2)
+
+
+def average_hexagon_edge_length(res: int, unit: str = "km") -> float:
+    """The mean length of the edges of the hexagons of a resolution."""
+    return float(_use().average_hexagon_edge_length(res) * _length_unit(unit) / EARTH_KM)
+
+
+def great_circle_distance(
+    a: tuple[float, float], b: tuple[float, float], unit: str = "km"
+) -> float:
+    """The distance of two points (latitude, longitude) in degrees along a great circle."""
+    angles = map(math.radians, (*a, *b))
+    return float(_use().great_circle_distance(*angles) * _length_unit(unit))
+
+
+def _length_unit(unit: str) -> float:
+    units = {"rads": 1.0, "km": EARTH_KM, "m": EARTH_KM * 1000.0}
+    if unit not in units:
+        raise error(15, f"unit {unit!r}, not rads, km or m")
+    return units[unit]
+
+
+def _area_unit(unit: str) -> float:
+    if unit not in ("rads^2", "km^2", "m^2"):
+        raise error(15, f"unit {unit!r}, not rads^2, km^2 or m^2")
+    return _length_unit(unit[:-2]) ** 2
+
+
 # ---- facts and text ----
 
 
@@ -197,6 +374,39 @@ def get_base_cell_number(cell: int) -> int:
     return int(_use().get_base_cell_number(cell))
 
 
+def get_index_digit(index: int, res: int) -> int:
+    """The digit of resolution 1..15; 7 beyond the cell's own."""
+    return int(_use().get_index_digit(index, res))
+
+
+def is_res_class_iii(cell: int) -> bool:
+    """Whether a cell is of an odd resolution."""
+    return bool(_use().is_res_class_iii(cell))
+
+
+is_res_class_III = is_res_class_iii
+
+
+def is_valid_index(h: int) -> bool:
+    """Whether a number is a cell, a directed edge or a vertex."""
+    return bool(_use().is_valid_index(h))
+
+
+def is_valid_directed_edge(h: int) -> bool:
+    """Whether a number is a directed edge."""
+    return bool(_use().is_valid_directed_edge(h))
+
+
+def is_valid_vertex(h: int) -> bool:
+    """Whether a number is a vertex."""
+    return bool(_use().is_valid_vertex(h))
+
+
+def describe_error(code: int) -> str:
+    """What an error code of the index means."""
+    return str(_use().describe_error(code))
+
+
 def str_to_int(text: str) -> int:
     """The number that 1 to 16 hexadecimal digits stand for; anything else is an error."""
     return int(_use().str_to_int(text))
@@ -207,60 +417,117 @@ def int_to_str(cell: int) -> str:
     return str(_use().int_to_str(cell))
 
 
-# ---- arrays (numpy) ----
+# ---- arrays ----
+#
+# They take numpy arrays, array.array, memoryview (none is copied) or lists and return numpy arrays,
+# or fill `out`, any writable buffer of the type told. `threads`: how many work on it at the same
+# time, 0: one a processor.
 
 
-def _ids(cells: Iterable[int]) -> Any:
-    """uint64 [n], not cut to 64 bits: what does not fit becomes 0. Refuses floats, which have
-    lost digits of an id already."""
-    import numpy as np
-
-    ids = cells if isinstance(cells, np.ndarray) else list(cells)
-    if isinstance(ids, np.ndarray) and ids.dtype.kind in "ui":
-        flat = ids.reshape(-1)
-        return np.where(flat < 0, 0, flat).astype(np.uint64) if flat.dtype.kind == "i" else flat
-    known = map(operator.index, np.ravel(ids).tolist() if isinstance(ids, np.ndarray) else ids)
-    return np.array([h if 0 <= h < 1 << 64 else 0 for h in known], np.uint64)
-
-
-def latlngs_to_cells(lat: Sequence[float], lng: Sequence[float], res: int) -> Any:
+def latlngs_to_cells(
+    lat: Sequence[float], lng: Sequence[float], res: int, *, out: Any = None, threads: int = 1
+) -> Any:
     """Cells of points in degrees: uint64 [n]; 0 where a coordinate is not finite."""
-    import numpy as np
+    la, lo = buffers.doubles(lat), buffers.doubles(lng)
+    if len(la) != len(lo):
+        raise error(2, f"{len(la)} latitudes and {len(lo)} longitudes")
+    la, lo = buffers.same_steps(la, lo)
+    cells, index = buffers.room(out, (len(la),), "uint64"), _use()
+    buffers.in_parts(
+        len(la), threads,
+        lambda s: index.latlngs_to_cells(la[s], lo[s], res, DEGREE, cells[s]),
+    )  # fmt: skip
+    return cells
 
-    return _use().latlngs_to_cells(
-        np.radians(np.asarray(lat, float)), np.radians(np.asarray(lng, float)), res
+
+def cells_to_latlngs(
+    cells: Iterable[int], *, out: Any = None, threads: int = 1
+) -> tuple[Any, Any]:
+    """Latitudes and longitudes of centres in degrees, [n] each; NaN for what is no cell.
+
+    `out`: a pair of float64 buffers [n], or one of 2 n: all latitudes, then all longitudes.
+    """
+    known, index = buffers.ids(cells), _use()
+    n = len(known)
+    if isinstance(out, tuple):
+        lat, lng = (buffers.room(o, (n,), "float64") for o in out)
+    else:
+        lat, lng = buffers.room(out, (2, n), "float64")
+    buffers.in_parts(
+        n, threads, lambda s: index.cells_to_latlngs(known[s], PER_RADIAN, lat[s], lng[s])
     )
+    return lat, lng
 
 
-def cells_to_latlngs(cells: Iterable[int]) -> tuple[Any, Any]:
-    """Latitudes and longitudes of centres in degrees, [n] each; NaN for what is no cell."""
-    import numpy as np
+def cells_to_boundaries(
+    cells: Iterable[int], *, out: Any = None, threads: int = 1
+) -> tuple[Any, Any]:
+    """Corners in degrees [n, 10, 2] (unused NaN) and their number [n] (-1: no cell).
 
-    lat, lng = _use().cells_to_latlngs(_ids(cells))
-    return np.degrees(lat), np.degrees(lng)
+    `out`: a pair of buffers, float64 of 20 n items and int32 of n.
+    """
+    known, index = buffers.ids(cells), _use()
+    points = buffers.room(out[0] if out else None, (len(known), 10, 2), "float64")
+    counts = buffers.room(out[1] if out else None, (len(known),), "int32")
+    buffers.in_parts(
+        len(known), threads,
+        lambda s: index.cells_to_boundaries(known[s], PER_RADIAN, points[s], counts[s]),
+    )  # fmt: skip
+    return points, counts
 
 
-def cells_to_boundaries(cells: Iterable[int]) -> tuple[Any, Any]:
-    """Corners in degrees [n, 10, 2] (unused NaN) and their number [n] (-1: no cell)."""
-    import numpy as np
-
-    points, counts = _use().cells_to_boundaries(_ids(cells))
-    return np.degrees(points), counts
-
-
-def cells_to_parents(cells: Iterable[int], res: int) -> Any:
+def cells_to_parents(
+    cells: Iterable[int], res: int, *, out: Any = None, threads: int = 1
+) -> Any:
     """Ancestors at `res`: uint64 [n]; 0 where there is none."""
-    return _use().cells_to_parents(_ids(cells), res)
+    known, index = buffers.ids(cells), _use()
+    found = buffers.room(out, (len(known),), "uint64")
+    buffers.in_parts(
+        len(known), threads, lambda s: index.cells_to_parents(known[s], res, found[s])
+    )
+    return found
 
 
-def are_valid_cells(cells: Iterable[int]) -> Any:
-    """Whether each number is a cell: bool [n]."""
-    return _use().are_valid_cells(_ids(cells))
+def cells_to_center_children(
+    cells: Iterable[int], res: int, *, out: Any = None, threads: int = 1
+) -> Any:
+    """The descendants in the middle at `res`: uint64 [n]; 0 where there is none."""
+    known, index = buffers.ids(cells), _use()
+    found = buffers.room(out, (len(known),), "uint64")
+    buffers.in_parts(
+        len(known), threads, lambda s: index.cells_to_center_children(known[s], res, found[s])
+    )
+    return found
 
 
-def get_resolutions(cells: Iterable[int]) -> Any:
+def are_valid_cells(cells: Iterable[int], *, out: Any = None, threads: int = 1) -> Any:
+    """Whether each number is a cell: bool [n] (`out`: uint8 or bool)."""
+    import numpy as np
+
+    known, index = buffers.ids(cells), _use()
+    kind = "uint8" if out is not None and np.asarray(out).dtype == "uint8" else "bool"
+    found = buffers.room(out, (len(known),), kind)
+    raw = found.view(np.uint8)
+    buffers.in_parts(len(known), threads, lambda s: index.are_valid_cells(known[s], raw[s]))
+    return found
+
+
+def get_resolutions(cells: Iterable[int], *, out: Any = None) -> Any:
     """Resolution of each cell: int32 [n]; -1 for what is no cell."""
-    return _use().get_resolutions(_ids(cells))
+    known = buffers.ids(cells)
+    found = buffers.room(out, (len(known),), "int32")
+    _use().get_resolutions(known, found)
+    return found
+
+
+def cell_areas(
+    cells: Iterable[int], unit: str = "km^2", *, out: Any = None, threads: int = 1
+) -> Any:
+    """Area of each cell: float64 [n]; NaN for what is no cell."""
+    known, index, factor = buffers.ids(cells), _use(), _area_unit(unit)
+    found = buffers.room(out, (len(known),), "float64")
+    buffers.in_parts(len(known), threads, lambda s: index.cell_areas(known[s], factor, found[s]))
+    return found
 
 
 def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
@@ -268,7 +535,19 @@ def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
 
     Disk i is cells[offsets[i]:offsets[i + 1]], nearest first; empty for what is no cell.
     """
-    return _use().grid_disks(_ids(cells), k)
+    return _use().grid_disks(buffers.ids(cells), k)
+
+
+def grid_distances(
+    a: Iterable[int], b: Iterable[int], *, out: Any = None, threads: int = 1
+) -> Any:
+    """Steps between pairs of cells: int64 [n]; -1 for what is no cell or of two resolutions."""
+    p, q, index = buffers.ids(a), buffers.ids(b), _use()
+    if len(p) != len(q):
+        raise error(2, f"{len(p)} and {len(q)} cells")
+    steps = buffers.room(out, (len(p),), "int64")
+    buffers.in_parts(len(p), threads, lambda s: index.grid_distances(p[s], q[s], steps[s]))
+    return steps
 
 
 def planes_to_latlngs(face: int, u: Sequence[float], v: Sequence[float]) -> tuple[Any, Any]:
@@ -286,11 +565,6 @@ def latlngs_to_planes(face: int, lat: Sequence[float], lng: Sequence[float]) -> 
     return _use().latlngs_to_planes(
         face, np.radians(np.asarray(lat, float)), np.radians(np.asarray(lng, float))
     )
-
-
-def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:
-    """Steps between pairs of cells: int64 [n]; -1 where there is no answer."""
-    return _use().grid_distances(_ids(a), _ids(b))
 
 
 # ---- rasters (numpy) ----

@@ -99,6 +99,30 @@ class H3OptionInvalidError(H3Error, ValueError):
     code = 15
 
 
+class H3IndexInvalidError(H3Error, ValueError):
+    """The number is no index."""
+
+    code = 16
+
+
+class H3BaseCellDomainError(H3Error, ValueError):
+    """A base cell is outside 0..121."""
+
+    code = 17
+
+
+class H3DigitDomainError(H3Error, ValueError):
+    """A digit is outside 0..6."""
+
+    code = 18
+
+
+class H3DeletedDigitError(H3Error, ValueError):
+    """A pentagon has no such child."""
+
+    code = 19
+
+
 CODES: dict[int, type[H3Error]] = {
     c.code: c
     for c in (
@@ -106,6 +130,7 @@ CODES: dict[int, type[H3Error]] = {
         H3DirEdgeInvalidError, H3UndirEdgeInvalidError, H3VertexInvalidError, H3PentagonError,
         H3DuplicateInputError, H3NotNeighborsError, H3ResMismatchError, H3MemoryAllocError,
         H3MemoryBoundsError, H3OptionInvalidError,
+        H3IndexInvalidError, H3BaseCellDomainError, H3DigitDomainError, H3DeletedDigitError,
     )
 }  # fmt: skip
 

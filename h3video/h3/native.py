@@ -12,7 +12,7 @@ from typing import Any
 from .constants import MOST_CELLS
 from .errors import error
 
-ABI = 3
+ABI = 4
 
 _I32, _I64, _U64, _F64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double
 _PU64, _PF64 = ctypes.POINTER(_U64), ctypes.POINTER(_F64)
@@ -43,10 +43,44 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "bridge_cell_to_string": (_I64, [_U64, ctypes.c_char_p, _I64]),
     "bridge_plane_to_latlng": (_I64, [_I32, _F64, _F64, _PF64]),
     "bridge_latlng_to_plane": (_I64, [_I32, _F64, _F64, _PF64]),
-    "bridge_latlngs_to_cells": (_I64, [_PF64, _PF64, _I64, _I32, _PU64]),
-    "bridge_cells_to_latlngs": (_I64, [_PU64, _I64, _PF64, _PF64]),
-    "bridge_cells_to_boundaries": (_I64, [_PU64, _I64, _PF64, _PI32]),
+    "bridge_use_level": (_I32, [_I32]),
+    "bridge_describe_error": (_I64, [ctypes.c_uint32, ctypes.c_char_p, _I64]),
+    "bridge_grid_path": (_I64, [_U64, _U64, _PU64, _I64]),
+    "bridge_grid_disk_unsafe": (_I64, [_U64, _I32, _PU64, _PI32, _I64]),
+    "bridge_grid_ring_unsafe": (_I64, [_U64, _I32, _PU64, _I64]),
+    "bridge_cell_to_local_ij": (_I64, [_U64, _U64, _PI32]),
+    "bridge_local_ij_to_cell": (_I64, [_U64, _I32, _I32, _PU64]),
+    "bridge_cell_to_child_pos": (_I64, [_U64, _I32, _PI64]),
+    "bridge_child_pos_to_cell": (_I64, [_I64, _U64, _I32, _PU64]),
+    "bridge_compact_cells": (_I64, [_PU64, _I64, _PU64, _I64]),
+    "bridge_uncompact_cells": (_I64, [_PU64, _I64, _I32, _PU64, _I64]),
+    "bridge_construct_cell": (_I64, [_I32, _I32, _PI32, _PU64]),
+    "bridge_get_index_digit": (_I32, [_U64, _I32]),
+    "bridge_is_res_class_iii": (_I32, [_U64]),
+    "bridge_is_valid_index": (_I32, [_U64]),
+    "bridge_is_valid_directed_edge": (_I32, [_U64]),
+    "bridge_is_valid_vertex": (_I32, [_U64]),
+    "bridge_get_num_cells": (_I64, [_I32, _PI64]),
+    "bridge_get_icosahedron_faces": (_I64, [_U64, _PI32, _I64]),
+    "bridge_cells_to_directed_edge": (_I64, [_U64, _U64, _PU64]),
+    "bridge_directed_edge_to_cells": (_I64, [_U64, _PU64]),
+    "bridge_origin_to_directed_edges": (_I64, [_U64, _PU64, _I64]),
+    "bridge_reverse_directed_edge": (_I64, [_U64, _PU64]),
+    "bridge_directed_edge_to_boundary": (_I64, [_U64, _PF64, _I64]),
+    "bridge_cell_to_vertex": (_I64, [_U64, _I32, _PU64]),
+    "bridge_cell_to_vertexes": (_I64, [_U64, _PU64, _I64]),
+    "bridge_vertex_to_latlng": (_I64, [_U64, _PF64]),
+    "bridge_cell_area": (_I64, [_U64, _PF64]),
+    "bridge_edge_length": (_I64, [_U64, _PF64]),
+    "bridge_average_hexagon_area": (_I64, [_I32, _PF64]),
+    "bridge_average_edge_length": (_I64, [_I32, _PF64]),
+    "bridge_great_circle_distance": (_F64, [_F64, _F64, _F64, _F64]),
+    "bridge_latlngs_to_cells": (_I64, [_PF64, _PF64, _I64, _F64, _I64, _I32, _PU64]),
+    "bridge_cells_to_latlngs": (_I64, [_PU64, _I64, _F64, _PF64, _PF64, _I64]),
+    "bridge_cells_to_boundaries": (_I64, [_PU64, _I64, _F64, _PF64, _PI32]),
     "bridge_cells_to_parents": (_I64, [_PU64, _I64, _I32, _PU64]),
+    "bridge_cells_to_center_children": (_I64, [_PU64, _I64, _I32, _PU64]),
+    "bridge_cell_areas": (_I64, [_PU64, _I64, _F64, _PF64]),
     "bridge_are_valid_cells": (_I64, [_PU64, _I64, _PU8]),
     "bridge_get_resolutions": (_I64, [_PU64, _I64, _PI32]),
     "bridge_grid_disks": (_I64, [_PU64, _I64, _I32, _PU64, _PI64, _I64]),
@@ -119,15 +153,51 @@ class Native:
             raise error(13, f"disk of {k} steps around {cell:#x}")
         return room
 
+    def grid_disk_unsafe(self, cell: int, k: int) -> list[int]:
+        room = self._disk_room(cell, k)
+        out = (_U64 * room)()
+        n = self._lib.bridge_grid_disk_unsafe(_id(cell), _int(k), out, None, room)
+        return out[: _check(n, cell, k)]
+
+    def grid_ring_unsafe(self, cell: int, k: int) -> list[int]:
+        self._disk_room(cell, k)
+        room = _check(self._lib.bridge_grid_ring_unsafe(_id(cell), _int(k), None, 0), cell, k)
+        out = (_U64 * room)()
+        n = self._lib.bridge_grid_ring_unsafe(_id(cell), _int(k), out, room)
+        return out[: _check(n, cell, k)]
+
     def grid_distance(self, a: int, b: int) -> int:
-        out = _I64()
-        _check(self._lib.bridge_grid_distance(_id(a), _id(b), out), a, b)
-        return out.value
+        return self._one(_I64, self._lib.bridge_grid_distance, _id(a), _id(b))
 
     def are_neighbor_cells(self, a: int, b: int) -> bool:
-        out = _I32()
-        _check(self._lib.bridge_are_neighbor_cells(_id(a), _id(b), out), a, b)
-        return bool(out.value)
+        return bool(self._one(_I32, self._lib.bridge_are_neighbor_cells, _id(a), _id(b)))
+
+    def grid_path_cells(self, a: int, b: int) -> list[int]:
+        return self._list(self._lib.bridge_grid_path, _id(a), _id(b))
+
+    def cell_to_local_ij(self, origin: int, cell: int) -> tuple[int, int]:
+        out = (_I32 * 2)()
+        _check(self._lib.bridge_cell_to_local_ij(_id(origin), _id(cell), out), origin, cell)
+        return out[0], out[1]
+
+    def local_ij_to_cell(self, origin: int, i: int, j: int) -> int:
+        return self._one(_U64, self._lib.bridge_local_ij_to_cell, _id(origin), _int(i), _int(j))
+
+    @staticmethod
+    def _one(kind: Any, function: Any, *given: Any) -> Any:
+        """The number that a function writes behind its arguments."""
+        out = kind()
+        _check(function(*given, out), *given)
+        return out.value
+
+    @staticmethod
+    def _list(function: Any, *given: Any, kind: Any = _U64) -> list[Any]:
+        """A list of which the library says how much room it needs."""
+        room = _check(function(*given, None, 0), *given)
+        if room > MOST_CELLS:
+            raise error(13, f"a list of {room} items")
+        out = (kind * room)()
+        return list(out[: _check(function(*given, out, room), *given)])
 
     def cell_to_parent(self, cell: int, res: int) -> int:
         out = _U64()
@@ -174,6 +244,100 @@ class Native:
         _check(self._lib.bridge_get_res0_cells(out, 122))
         return out[:]
 
+    def cell_to_child_pos(self, child: int, res: int) -> int:
+        return self._one(_I64, self._lib.bridge_cell_to_child_pos, _id(child), _int(res))
+
+    def child_pos_to_cell(self, parent: int, res: int, pos: int) -> int:
+        pos = max(-1, min(pos, (1 << 63) - 1))
+        return self._one(_U64, self._lib.bridge_child_pos_to_cell, pos, _id(parent), _int(res))
+
+    def compact_cells(self, cells: Sequence[int]) -> list[int]:
+        ids = (_U64 * len(cells))(*map(_id, cells))
+        return self._list(self._lib.bridge_compact_cells, ids, len(ids))
+
+    def uncompact_cells(self, cells: Sequence[int], res: int) -> list[int]:
+        ids = (_U64 * len(cells))(*map(_id, cells))
+        return self._list(self._lib.bridge_uncompact_cells, ids, len(ids), _int(res))
+
+    def construct_cell(self, res: int, base: int, digits: Sequence[int]) -> int:
+        items = (_I32 * 16)(*map(_int, digits[:15]))
+        return self._one(_U64, self._lib.bridge_construct_cell, _int(res), _int(base), items)
+
+    def get_index_digit(self, index: int, res: int) -> int:
+        return _check(self._lib.bridge_get_index_digit(_id(index), _int(res)), index, res)
+
+    def is_res_class_iii(self, cell: int) -> bool:
+        return bool(_check(self._lib.bridge_is_res_class_iii(_id(cell)), cell))
+
+    def is_valid_index(self, h: int) -> bool:
+        return 0 <= h < 1 << 64 and bool(self._lib.bridge_is_valid_index(h))
+
+    def is_valid_directed_edge(self, h: int) -> bool:
+        return 0 <= h < 1 << 64 and bool(self._lib.bridge_is_valid_directed_edge(h))
+
+    def is_valid_vertex(self, h: int) -> bool:
+        return 0 <= h < 1 << 64 and bool(self._lib.bridge_is_valid_vertex(h))
+
+    def get_num_cells(self, res: int) -> int:
+        return self._one(_I64, self._lib.bridge_get_num_cells, _int(res))
+
+    def get_icosahedron_faces(self, cell: int) -> list[int]:
+        return self._list(self._lib.bridge_get_icosahedron_faces, _id(cell), kind=_I32)
+
+    def cells_to_directed_edge(self, origin: int, destination: int) -> int:
+        ends = _id(origin), _id(destination)
+        return self._one(_U64, self._lib.bridge_cells_to_directed_edge, *ends)
+
+    def directed_edge_to_cells(self, edge: int) -> tuple[int, int]:
+        out = (_U64 * 2)()
+        _check(self._lib.bridge_directed_edge_to_cells(_id(edge, 6), out), edge)
+        return out[0], out[1]
+
+    def origin_to_directed_edges(self, origin: int) -> list[int]:
+        return self._list(self._lib.bridge_origin_to_directed_edges, _id(origin))
+
+    def reverse_directed_edge(self, edge: int) -> int:
+        return self._one(_U64, self._lib.bridge_reverse_directed_edge, _id(edge, 6))
+
+    def directed_edge_to_boundary(self, edge: int) -> list[tuple[float, float]]:
+        out = self._list(self._lib.bridge_directed_edge_to_boundary, _id(edge, 6), kind=_F64)
+        return list(zip(out[::2], out[1::2]))
+
+    def cell_to_vertex(self, cell: int, number: int) -> int:
+        return self._one(_U64, self._lib.bridge_cell_to_vertex, _id(cell), _int(number))
+
+    def cell_to_vertexes(self, cell: int) -> list[int]:
+        return self._list(self._lib.bridge_cell_to_vertexes, _id(cell))
+
+    def vertex_to_latlng(self, vertex: int) -> tuple[float, float]:
+        out = (_F64 * 2)()
+        _check(self._lib.bridge_vertex_to_latlng(_id(vertex, 8), out), vertex)
+        return out[0], out[1]
+
+    def cell_area(self, cell: int) -> float:
+        return self._one(_F64, self._lib.bridge_cell_area, _id(cell))
+
+    def edge_length(self, edge: int) -> float:
+        return self._one(_F64, self._lib.bridge_edge_length, _id(edge, 6))
+
+    def average_hexagon_area(self, res: int) -> float:
+        return self._one(_F64, self._lib.bridge_average_hexagon_area, _int(res))
+
+    def average_hexagon_edge_length(self, res: int) -> float:
+        return self._one(_F64, self._lib.bridge_average_edge_length, _int(res))
+
+    def great_circle_distance(self, lat0: float, lng0: float, lat1: float, lng1: float) -> float:
+        return float(self._lib.bridge_great_circle_distance(lat0, lng0, lat1, lng1))
+
+    def describe_error(self, code: int) -> str:
+        out = ctypes.create_string_buffer(100)
+        self._lib.bridge_describe_error(max(-1, _int(code)) & 0xFFFFFFFF, out, 100)
+        return out.value.decode("ascii")
+
+    def use_level(self, level: int) -> int:
+        """Use vectors of this width at most (0 baseline, 1 AVX2, 2 AVX-512); what is in use."""
+        return int(self._lib.bridge_use_level(level))
+
     def str_to_int(self, text: str) -> int:
         out = _U64()
         code = 1
@@ -198,70 +362,49 @@ class Native:
         _check(self._lib.bridge_latlng_to_plane(_int(face), lat, lng, out), face, lat, lng)
         return out[0], out[1]
 
-    # ---- arrays ----
+    # ---- arrays: prepared by api.py, contiguous unless said, filled in place ----
 
-    def latlngs_to_cells(self, lat: Sequence[float], lng: Sequence[float], res: int) -> Any:
-        import numpy as np
+    def latlngs_to_cells(self, lat: Any, lng: Any, res: int, unit: float, out: Any) -> None:
+        """lat and lng may have steps."""
+        step = lat.strides[0] // 8 if len(lat) > 1 else 1
+        head = (_of(lat, _PF64), _of(lng, _PF64), step, unit, len(lat))
+        _check(self._lib.bridge_latlngs_to_cells(*head, _int(res), _of(out, _PU64)), res)
 
-        la, lo = _array(lat, np.float64), _array(lng, np.float64)
-        if len(la) != len(lo):
-            raise error(2, f"{len(la)} latitudes and {len(lo)} longitudes")
-        out = np.empty(len(la), np.uint64)
-        n = self._lib.bridge_latlngs_to_cells(
-            _of(la, _PF64), _of(lo, _PF64), len(la), _int(res), _of(out, _PU64)
-        )
-        _check(n, res)
-        return out
+    def cells_to_latlngs(self, cells: Any, unit: float, lat: Any, lng: Any) -> None:
+        """lat and lng may have steps."""
+        step = lat.strides[0] // 8 if len(lat) > 1 else 1
+        head = (_of(cells, _PU64), len(cells), unit)
+        _check(self._lib.bridge_cells_to_latlngs(*head, _of(lat, _PF64), _of(lng, _PF64), step))
 
-    def cells_to_latlngs(self, cells: Iterable[int]) -> tuple[Any, Any]:
-        import numpy as np
+    def cells_to_boundaries(self, cells: Any, unit: float, points: Any, counts: Any) -> None:
+        head = (_of(cells, _PU64), len(cells), unit)
+        _check(self._lib.bridge_cells_to_boundaries(*head, _of(points, _PF64), _of(counts, _PI32)))
 
-        ids = _array(cells, np.uint64)
-        lat, lng = np.empty(len(ids)), np.empty(len(ids))
-        self._lib.bridge_cells_to_latlngs(
-            _of(ids, _PU64), len(ids), _of(lat, _PF64), _of(lng, _PF64)
-        )
-        return lat, lng
+    def cells_to_parents(self, cells: Any, res: int, out: Any) -> None:
+        head = (_of(cells, _PU64), len(cells), _int(res))
+        _check(self._lib.bridge_cells_to_parents(*head, _of(out, _PU64)), res)
 
-    def cells_to_boundaries(self, cells: Iterable[int]) -> tuple[Any, Any]:
-        import numpy as np
+    def cells_to_center_children(self, cells: Any, res: int, out: Any) -> None:
+        head = (_of(cells, _PU64), len(cells), _int(res))
+        _check(self._lib.bridge_cells_to_center_children(*head, _of(out, _PU64)), res)
 
-        ids = _array(cells, np.uint64)
-        out, counts = np.empty((len(ids), 10, 2)), np.empty(len(ids), np.int32)
-        self._lib.bridge_cells_to_boundaries(
-            _of(ids, _PU64), len(ids), _of(out, _PF64), _of(counts, _PI32)
-        )
-        return out, counts
+    def are_valid_cells(self, cells: Any, out: Any) -> None:
+        self._lib.bridge_are_valid_cells(_of(cells, _PU64), len(cells), _of(out, _PU8))
 
-    def cells_to_parents(self, cells: Iterable[int], res: int) -> Any:
-        import numpy as np
+    def get_resolutions(self, cells: Any, out: Any) -> None:
+        self._lib.bridge_get_resolutions(_of(cells, _PU64), len(cells), _of(out, _PI32))
 
-        ids = _array(cells, np.uint64)
-        out = np.empty(len(ids), np.uint64)
-        n = self._lib.bridge_cells_to_parents(_of(ids, _PU64), len(ids), _int(res), _of(out, _PU64))
-        _check(n, res)
-        return out
+    def cell_areas(self, cells: Any, unit: float, out: Any) -> None:
+        self._lib.bridge_cell_areas(_of(cells, _PU64), len(cells), unit, _of(out, _PF64))
 
-    def are_valid_cells(self, cells: Iterable[int]) -> Any:
-        import numpy as np
-
-        ids = _array(cells, np.uint64)
-        out = np.empty(len(ids), np.uint8)
-        self._lib.bridge_are_valid_cells(_of(ids, _PU64), len(ids), _of(out, _PU8))
-        return out.astype(bool)
-
-    def get_resolutions(self, cells: Iterable[int]) -> Any:
-        import numpy as np
-
-        ids = _array(cells, np.uint64)
-        out = np.empty(len(ids), np.int32)
-        self._lib.bridge_get_resolutions(_of(ids, _PU64), len(ids), _of(out, _PI32))
-        return out
+    def grid_distances(self, a: Any, b: Any, out: Any) -> None:
+        head = (_of(a, _PU64), _of(b, _PU64), len(a))
+        _check(self._lib.bridge_grid_distances(*head, _of(out, _PI64)))
 
     def grid_disks(self, cells: Iterable[int], k: int) -> tuple[Any, Any]:
         import numpy as np
 
-        ids = _array(cells, np.uint64)
+        ids = np.asarray(cells, np.uint64)
         out, offsets = np.empty(0, np.uint64), np.zeros(len(ids) + 1, np.int64)
         for _ in range(2):
             n = self._lib.bridge_grid_disks(
@@ -272,17 +415,7 @@ class Native:
             if n > MOST_CELLS:
                 raise error(13, f"{len(ids)} disks of {k} steps")
             out = np.empty(n, np.uint64)
-        return out[:n].copy(), offsets
-
-    def grid_distances(self, a: Iterable[int], b: Iterable[int]) -> Any:
-        import numpy as np
-
-        p, q = _array(a, np.uint64), _array(b, np.uint64)
-        if len(p) != len(q):
-            raise error(2, f"{len(p)} and {len(q)} cells")
-        out = np.empty(len(p), np.int64)
-        self._lib.bridge_grid_distances(_of(p, _PU64), _of(q, _PU64), len(p), _of(out, _PI64))
-        return out
+        return out if n == len(out) else out[:n].copy(), offsets
 
     def planes_to_latlngs(
         self, face: int, u: Sequence[float], v: Sequence[float]
@@ -378,11 +511,11 @@ def _check(result: int, *given: Any) -> int:
     return result
 
 
-def _id(cell: int) -> int:
-    """ctypes would cut a number that does not fit in 64 bits; it is no cell."""
-    if not 0 <= cell < 1 << 64:
-        raise error(5, f"cell {cell:#x}")
-    return cell
+def _id(h: int, code: int = 5) -> int:
+    """ctypes would cut a number that does not fit in 64 bits; it is no index."""
+    if not 0 <= h < 1 << 64:
+        raise error(code, f"index {h:#x}")
+    return h
 
 
 def _int(value: int) -> int:

@@ -34,6 +34,7 @@ SEXTANT = (0, 4, 2, 3, 0, 5, 1)
 DIGIT_OF = (I, IJ, J, JK, K, IK)
 EDGE_A, EDGE_B = (1, -1, 0), (1, 0, -1)
 CORNER_A, CORNER_B = (2, 1, -1, -2, -1, 1), (1, 2, 1, -1, -2, -1)
+FIVE = (5, 0, 1, 2, 3)
 PENTAGON_ORDER = ((0, 1, 2, 3, 5), (1, 2, 3, 5, 0))
 
 
@@ -88,6 +89,21 @@ def _turn_digit(turns: int, digit: int) -> int:
     for _ in range(turns % 6):
         digit = TURNED[digit]
     return digit
+
+
+def _digit_of_step(a: int, b: int) -> int:
+    return 4 * a + 2 * b - 7 * min(a, b, 0)
+
+
+def _grow(res: int, a: int, b: int) -> tuple[int, int]:
+    """Where a point of resolution 0 lies at a finer one."""
+    for r in range(1, res + 1):
+        a, b = _down(r, a, b)
+    return a, b
+
+
+def _steps(a: int, b: int) -> int:
+    return max(abs(a), abs(b), abs(a - b))
 
 
 def _plane(scale: float, a: int, b: int) -> tuple[float, float]:
@@ -260,10 +276,7 @@ def _edge_beyond(a: int, b: int, limit: int) -> int:
 
 @lru_cache(maxsize=256)
 def _middle(e: int, res: int) -> tuple[int, int]:
-    a, b = EDGE_A[e], EDGE_B[e]
-    for r in range(1, res + 1):
-        a, b = _down(r, a, b)
-    return a, b
+    return _grow(res, EDGE_A[e], EDGE_B[e])
 
 
 def _unfold(s: Spot, e: int, res: int, factor: int = 1) -> Spot:
@@ -274,40 +287,54 @@ def _unfold(s: Spot, e: int, res: int, factor: int = 1) -> Spot:
     return g, a + factor * na, b + factor * nb
 
 
-def _settle(s: Spot, res: int) -> Spot:
-    even = res + (res & 1)
+def _settle(s: Spot, res: int) -> tuple[Spot, int]:
+    """The point on the face where it lies, and the turns to that face's axes."""
+    even, turns = res + (res & 1), 0
     for _ in range(4):
         a, b = _down(even, s[1], s[2]) if res & 1 else (s[1], s[2])
         e = _edge_beyond(a, b, _tables().limit[even])
         if e < 0:
             break
+        turns += _tables().across[s[0], e][2]
         s = _unfold(s, e, res)
-    return s
+    return s, turns
 
 
 def _encode(s: Spot, res: int) -> int:
+    return _encode_turned(s, res)[0]
+
+
+def _encode_turned(s: Spot, res: int) -> tuple[int, int]:
+    """The index of a lattice point, and the turns from the face's axes to its digits."""
     t = _tables()
-    face, a, b = _settle(s, res)
+    (face, a, b), turns = _settle(s, res)
     h = _blank(res, 0)
     for r in range(res, 0, -1):
         pa, pb = _up(r, a, b)
         ca, cb = _down(r, pa, pb)
-        da, db = a - ca, b - cb
-        h = _with_digit(h, r, 4 * da + 2 * db - 7 * min(da, db, 0))
+        h = _with_digit(h, r, _digit_of_step(a - ca, b - cb))
         a, b = pa, pb
     top: Spot = (face, a, b)
+    more = 0
     while not _on_face(top[1], top[2]):
         e = _edge_beyond(top[1], top[2], 2)
-        h = _turn_index(t.across[top[0], e][2], h)
+        more += t.across[top[0], e][2]
         top = _unfold(top, e, 0)
     base = t.base[top]
-    h = _turn_index(t.turns[top], (h & ~(127 << 45)) | (base << 45))
+    more += t.turns[top]
+    h = _turn_index(more, (h & ~(127 << 45)) | (base << 45))
     if base in t.pentagons and _leading(h) == K:
-        h = _turn_index(1 if t.sector[top] == SEXTANT[JK] else -1, h)
-    return h
+        extra = 1 if t.sector[top] == SEXTANT[JK] else -1
+        h, more = _turn_index(extra, h), more + extra
+    return h, (turns + more) % 6
 
 
 def _decode(h: int) -> Spot:
+    return _decode_turned(h)[0]
+
+
+def _decode_turned(h: int) -> tuple[Spot, int]:
+    """The lattice point of a cell, and the turns from its digits to the face's axes."""
     t = _tables()
     res, base = _res_of(h), _base_of(h)
     s, turns = t.home[base], 0
@@ -320,11 +347,14 @@ def _decode(h: int) -> Spot:
         digit = _turn_digit(turns, _digit(h, r))
         a, b = _down(r, a, b)
         a, b = a + STEP_A[digit], b + STEP_B[digit]
-    s = _settle((face, a, b), res)
-    return _choose_side(s, base, res) if lead else s
+    s, moved = _settle((face, a, b), res)
+    if lead:
+        s, more = _choose_side(s, base, res)
+        moved += more
+    return s, turns + moved
 
 
-def _choose_side(s: Spot, base: int, res: int) -> Spot:
+def _choose_side(s: Spot, base: int, res: int) -> tuple[Spot, int]:
     """On an edge between two sextants of a pentagon: the one nearer to JK, as uber/h3 does."""
     t, even = _tables(), res + (res & 1)
     a, b = _down(even, s[1], s[2]) if res & 1 else (s[1], s[2])
@@ -332,9 +362,10 @@ def _choose_side(s: Spot, base: int, res: int) -> Spot:
     sextants = {t.pentagon_face[base, k]: rank[k] for k in rank}
     for e, over in enumerate((a + b, b - 2 * a, a - 2 * b)):
         if over == t.limit[even]:
-            here, there = sextants.get(s[0], 9), sextants.get(t.across[s[0], e][0], -1)
-            return _unfold(s, e, res) if there > here else s
-    return s
+            face, _, turns = t.across[s[0], e]
+            here, there = sextants.get(s[0], 9), sextants.get(face, -1)
+            return (_unfold(s, e, res), turns) if there > here else (s, 0)
+    return s, 0
 
 
 # ---- checks -----------------------------------------------------------------------------------
@@ -364,25 +395,24 @@ def _geo(p: Vec) -> tuple[float, float]:
     return math.atan2(p[2], math.hypot(p[0], p[1])), math.atan2(p[1], p[0])
 
 
-def _round_half_away(x: float) -> float:
-    return math.copysign(math.floor(abs(x) + 0.5), x)
-
-
-def _nearest(x: float, y: float, res: int) -> tuple[int, int]:
-    if res & 1:
-        x, y = x * COS_TURN3 + y * SIN_TURN3, y * COS_TURN3 - x * SIN_TURN3
-    scale = _tables().scale[res]
-    x, y = x / scale, y / scale
-    r = y * (2.0 / SQRT3)
-    q = x - 0.5 * r
+def _round_half_even(q: float, r: float) -> tuple[int, int]:
+    """The nearest lattice point: q along I, r along J, rounded together."""
     s = -q - r
-    rq, rr, rs = _round_half_away(q), _round_half_away(r), _round_half_away(s)
+    rq, rr, rs = round(q), round(r), round(s)
     dq, dr, ds = abs(rq - q), abs(rr - r), abs(rs - s)
     if dq > dr and dq > ds:
         rq = -rr - rs
     elif dr > ds:
         rr = -rq - rs
-    return int(rq) + int(rr), int(rr)
+    return rq + rr, rr
+
+
+def _nearest(x: float, y: float, res: int) -> tuple[int, int]:
+    if res & 1:
+        x, y = x * COS_TURN3 + y * SIN_TURN3, y * COS_TURN3 - x * SIN_TURN3
+    per_spacing = 1.0 / _tables().scale[res]
+    r = y * (2.0 / SQRT3)
+    return _round_half_even((x - 0.5 * r) * per_spacing, r * per_spacing)
 
 
 def latlng_to_cell(lat: float, lng: float, res: int) -> int:
@@ -454,7 +484,8 @@ class _Outline:
         self.even = res + (res & 1)
         self.limit = 3 * t.limit[self.even]
         self.scale = t.scale[self.even] / 3.0
-        self.points: list[tuple[float, float]] = []
+        self.points: list[Vec] = []
+        self.faces: set[int] = set()
 
     def add(self, s: Spot) -> None:
         for _ in range(4):
@@ -462,10 +493,8 @@ class _Outline:
             if e < 0:
                 break
             s = _unfold(s, e, self.even, 3)
-        self._vertex(s[0], *_plane(self.scale, s[1], s[2]))
-
-    def _vertex(self, face: int, x: float, y: float) -> None:
-        self.points.append(_geo(_tables().plane_vec(face, x, y)))
+        self.faces.add(s[0])
+        self.points.append(_tables().plane_vec(s[0], *_plane(self.scale, s[1], s[2])))
 
     def crossing(self, face: int, e: int, p0: tuple[int, int], p1: tuple[int, int]) -> None:
         """Where the segment p0-p1 meets edge e of the face."""
@@ -474,49 +503,59 @@ class _Outline:
         x1, y1 = _plane(self.scale, *p1)
         d0, d1 = nx * x0 + ny * y0 - SPACING0, nx * x1 + ny * y1 - SPACING0
         t = d0 / (d0 - d1)
-        self._vertex(face, x0 + t * (x1 - x0), y0 + t * (y1 - y0))
+        x, y = x0 + t * (x1 - x0), y0 + t * (y1 - y0)
+        self.points.append(_tables().plane_vec(face, x, y))
 
 
 def cell_to_boundary(cell: int) -> list[tuple[float, float]]:
-    _cell(cell)
-    res = _res_of(cell)
-    out = _Outline(res)
+    return list(map(_geo, _outline(_cell(cell)).points))
+
+
+def _corners(cell: int) -> int:
+    return 5 if _is_pentagon(cell) else 6
+
+
+def _outline(cell: int, first: int = 0, count: int = 0) -> _Outline:
+    """`count` corners (0: all) of a cell from `first` on, with the bends between them."""
+    out = _Outline(_res_of(cell))
     if _is_pentagon(cell):
-        _pentagon_outline(_base_of(cell), res, out)
+        _pentagon_outline(_base_of(cell), _res_of(cell), first, count or 5, out)
     else:
-        _hexagon_outline(_decode(cell), res, out)
-    return out.points
+        _hexagon_outline(_decode(cell), _res_of(cell), first, count or 6, out)
+    return out
 
 
-def _hexagon_outline(s: Spot, res: int, out: _Outline) -> None:
+def _hexagon_outline(s: Spot, res: int, first: int, count: int, out: _Outline) -> None:
     face, a, b = s
     if res & 1:
         a, b = _down(res + 1, a, b)
-    corners = [(3 * a + ca, 3 * b + cb) for ca, cb in (_corner(res, k) for k in range(6))]
+    around = [_corner(res, first + k) for k in range(count + 1)]
+    corners = [(3 * a + ca, 3 * b + cb) for ca, cb in around]
     beyond = [_edge_beyond(ca, cb, out.limit) for ca, cb in corners]
-    for k in range(7):
-        now, last = k % 6, (k + 5) % 6
-        if k > 0 and res & 1 and beyond[now] != beyond[last]:
-            e = beyond[now] if beyond[now] >= 0 else beyond[last]
-            ia, ib = corners[last] if beyond[now] >= 0 else corners[now]
+    for k, now in enumerate(corners):
+        last = corners[k - 1]
+        bends = k > 0 and res & 1 and beyond[k] != beyond[k - 1] and (k < count or count == 6)
+        if bends:
+            e = beyond[k] if beyond[k] >= 0 else beyond[k - 1]
+            ia, ib = last if beyond[k] >= 0 else now
             if (ia + ib, ib - 2 * ia, ia - 2 * ib)[e] < out.limit:
-                out.crossing(face, e, corners[last], corners[now])
-        if k < 6:
-            out.add((face, *corners[now]))
+                out.crossing(face, e, last, now)
+        if k < count:
+            out.add((face, *now))
 
 
-def _pentagon_outline(base: int, res: int, out: _Outline) -> None:
+def _pentagon_outline(base: int, res: int, first: int, count: int, out: _Outline) -> None:
     t = _tables()
-    for sextant in PENTAGON_ORDER[res & 1]:
+    for k in range(count):
+        sextant = PENTAGON_ORDER[res & 1][(first + k) % 5]
         face = t.pentagon_face[base, sextant]
         _, a, b = t.where[base, face]
         own = _sextant_from(a, b)
-        for r in range(1, out.even + 1):
-            a, b = _down(r, a, b)
+        a, b = _grow(out.even, a, b)
         ca, cb = _corner(res, own + 5 if res & 1 else own)
         here = (3 * a + ca, 3 * b + cb)
         out.add((face, *here))
-        if res & 1:
+        if res & 1 and (k < count - 1 or count == 5):
             na, nb = _corner(res, own)
             ahead = (3 * a + na, 3 * b + nb)
             out.crossing(face, _edge_beyond(*ahead, out.limit), here, ahead)
@@ -525,11 +564,30 @@ def _pentagon_outline(base: int, res: int, out: _Outline) -> None:
 # ---- neighbours -------------------------------------------------------------------------------
 
 
+def _neighbour_at(cell: int, digit: int) -> tuple[int, int]:
+    """The neighbour in the direction of a digit, as the cell's own digits count, and the turns from
+    these to the neighbour's; (0, 0) where K does not exist."""
+    res = _res_of(cell)
+    if _is_pentagon(cell):
+        if digit == K:
+            return 0, 0
+        t = _tables()
+        spot = t.where[_base_of(cell), t.pentagon_face[_base_of(cell), SEXTANT[digit]]]
+        s: Spot = (spot[0], *_grow(res, spot[1], spot[2]))
+        here = -t.turns[spot]
+    else:
+        s, here = _decode_turned(cell)
+    step = _turn_digit(here, digit)
+    h, there = _encode_turned((s[0], s[1] + STEP_A[step], s[2] + STEP_B[step]), res)
+    return h, (here + there) % 6
+
+
 def _neighbours(cell: int) -> list[int]:
+    if _is_pentagon(cell):
+        return [_neighbour_at(cell, DIGIT_OF[k])[0] for k in FIVE]
     face, a, b = _decode(cell)
     res = _res_of(cell)
-    found = [_encode((face, a + STEP_A[d], b + STEP_B[d]), res) for d in DIGIT_OF]
-    return list(dict.fromkeys(found))
+    return [_encode((face, a + STEP_A[d], b + STEP_B[d]), res) for d in DIGIT_OF]
 
 
 def _check_disk(cell: int, k: int) -> None:
@@ -567,27 +625,44 @@ def grid_ring(cell: int, k: int) -> list[int]:
     return [h for h, d in grid_disk_distances(cell, k) if d == k]
 
 
-def _unfolded_distance(p: Spot, q: Spot, res: int, depth: int) -> int | None:
+@lru_cache(maxsize=20)
+def _images(face: int) -> dict[int, list[tuple[int, int, int]]]:
+    """The planes of other faces seen from one: (turns, a, b), what to turn by and then to add, in
+    points of resolution 0; all ways over 7 edges at most that come through no face twice."""
+    found: dict[int, list[tuple[int, int, int]]] = {}
+
+    def add(g: int, at: tuple[int, int, int], depth: int, seen: frozenset[int]) -> None:
+        known = found.setdefault(g, [])
+        if at not in known:
+            known.append(at)
+        for e in range(3 if depth else 0):
+            after, d, over = _tables().across[g, e]
+            if after in seen:
+                continue
+            a, b = _turn(-over, -EDGE_A[d], -EDGE_B[d])
+            a, b = _turn(at[0], a + EDGE_A[e], b + EDGE_B[e])
+            add(after, ((at[0] - over) % 6, a + at[1], b + at[2]), depth - 1, seen | {after})
+
+    add(face, (0, 0, 0), 7, frozenset({face}))
+    return found
+
+
+def _unfolded(p: Spot, q: Spot, res: int) -> tuple[int, Spot]:
+    """The fewest steps from p to q, and q in the plane of p's face on that way."""
     if p[0] == q[0]:
-        da, db = p[1] - q[1], p[2] - q[2]
-        return max(abs(da), abs(db), abs(da - db))
-    found = [
-        d
-        for e in range(3)
-        if depth > 0
-        and (d := _unfolded_distance(p, _unfold(q, e, res), res, depth - 1)) is not None
-    ]
-    return min(found, default=None)
+        return _steps(p[1] - q[1], p[2] - q[2]), q
+    places = []
+    for turns, c, d in _images(p[0])[q[0]]:
+        a, b = _turn(turns, q[1], q[2])
+        c, d = _grow(res, c, d)
+        places.append((p[0], a + c, b + d))
+    best = min(places, key=lambda s: _steps(p[1] - s[1], p[2] - s[2]))
+    return _steps(p[1] - best[1], p[2] - best[2]), best
 
 
 def grid_distance(a: int, b: int) -> int:
     _same_res(a, b)
-    p, q, res = _decode(a), _decode(b), _res_of(a)
-    near = _unfolded_distance(p, q, res, 2)
-    if near is None:
-        raise error(1, f"distance from {a:#x} to {b:#x}, whose faces share no vertex")
-    other = _unfolded_distance(p, q, res, 3)
-    return near if other is None else min(near, other)
+    return _unfolded(_decode(a), _decode(b), _res_of(a))[0]
 
 
 def _same_res(a: int, b: int) -> None:

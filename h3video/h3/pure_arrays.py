@@ -7,7 +7,7 @@ the whole contract (api.CONTRACT). Angles are radians.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .errors import error
@@ -40,119 +40,125 @@ from .pure import (
     plane_to_cell,
     plane_to_latlng,
     str_to_int,
-)
+)  # fmt: skip
+from .pure_more import (
+    average_hexagon_area,
+    average_hexagon_edge_length,
+    cell_area,
+    cell_to_child_pos,
+    cell_to_local_ij,
+    cell_to_vertex,
+    cell_to_vertexes,
+    cells_to_directed_edge,
+    child_pos_to_cell,
+    compact_cells,
+    construct_cell,
+    describe_error,
+    directed_edge_to_boundary,
+    directed_edge_to_cells,
+    edge_length,
+    get_icosahedron_faces,
+    get_index_digit,
+    get_num_cells,
+    great_circle_distance,
+    grid_disk_unsafe,
+    grid_path_cells,
+    grid_ring_unsafe,
+    is_res_class_iii,
+    is_valid_directed_edge,
+    is_valid_index,
+    is_valid_vertex,
+    local_ij_to_cell,
+    origin_to_directed_edges,
+    reverse_directed_edge,
+    uncompact_cells,
+    vertex_to_latlng,
+)  # fmt: skip
 
 __all__ = [
-    "are_neighbor_cells",
-    "are_valid_cells",
-    "cell_to_boundary",
-    "cell_to_center_child",
-    "cell_to_children",
-    "cell_to_children_size",
-    "cell_to_latlng",
-    "cell_to_parent",
-    "cells_to_boundaries",
-    "cells_to_latlngs",
-    "cells_to_parents",
-    "frame_cells",
-    "get_base_cell_number",
-    "get_pentagons",
-    "get_res0_cells",
-    "get_resolution",
-    "get_resolutions",
-    "grid_disk",
-    "grid_disk_distances",
-    "grid_disks",
-    "grid_distance",
-    "grid_distances",
-    "grid_ring",
-    "hex_weights",
-    "int_to_str",
-    "is_pentagon",
-    "is_valid_cell",
-    "latlng_to_cell",
-    "latlng_to_plane",
-    "latlngs_to_cells",
-    "latlngs_to_planes",
-    "plane_to_latlng",
-    "planes_to_latlngs",
-    "str_to_int",
-]
+    "are_neighbor_cells", "are_valid_cells", "average_hexagon_area", "average_hexagon_edge_length",
+    "blend_tile", "cell_area", "cell_areas", "cell_to_boundary", "cell_to_center_child",
+    "cell_to_child_pos", "cell_to_children", "cell_to_children_size", "cell_to_latlng",
+    "cell_to_local_ij", "cell_to_parent", "cell_to_vertex", "cell_to_vertexes",
+    "cells_to_boundaries", "cells_to_center_children", "cells_to_directed_edge",
+    "cells_to_latlngs", "cells_to_parents", "child_pos_to_cell", "compact_cells", "construct_cell",
+    "describe_error", "directed_edge_to_boundary", "directed_edge_to_cells", "edge_length",
+    "frame_cells", "get_base_cell_number", "get_icosahedron_faces", "get_index_digit",
+    "get_num_cells", "get_pentagons", "get_res0_cells", "get_resolution", "get_resolutions",
+    "great_circle_distance", "grid_disk", "grid_disk_distances", "grid_disk_unsafe", "grid_disks",
+    "grid_distance", "grid_distances", "grid_path_cells", "grid_ring", "grid_ring_unsafe",
+    "hex_weights", "int_to_str", "is_pentagon", "is_res_class_iii", "is_valid_cell",
+    "is_valid_directed_edge", "is_valid_index", "is_valid_vertex", "latlng_to_cell",
+    "latlng_to_plane", "latlngs_to_cells", "latlngs_to_planes", "local_ij_to_cell",
+    "origin_to_directed_edges", "plane_to_latlng", "planes_to_latlngs", "reverse_directed_edge",
+    "str_to_int", "uncompact_cells", "vertex_to_latlng",
+]  # fmt: skip
 
 
-# ---- arrays: here in numpy only at the edges, one item at a time in between --------------------
+# ---- arrays, prepared by api.py and filled in place ---------------------------------------------
 
 
-def latlngs_to_cells(lat: Sequence[float], lng: Sequence[float], res: int) -> Any:
-    import numpy as np
-
+def latlngs_to_cells(lat: Any, lng: Any, res: int, unit: float, out: Any) -> None:
     _res(res)
-    finite = math.isfinite
-    return np.array(
-        [
-            latlng_to_cell(a, b, res) if finite(a) and finite(b) else 0
-            for a, b in zip(map(float, lat), map(float, lng))
-        ],
-        np.uint64,
-    )
+    for i, (a, b) in enumerate(zip(lat.tolist(), lng.tolist())):
+        known = math.isfinite(a) and math.isfinite(b)
+        out[i] = latlng_to_cell(a * unit, b * unit, res) if known else 0
 
 
-def cells_to_latlngs(cells: Iterable[int]) -> tuple[Any, Any]:
-    import numpy as np
-
-    nothing = (math.nan, math.nan)
-    points = [cell_to_latlng(h) if is_valid_cell(h) else nothing for h in map(int, cells)]
-    both = np.array(points, float).reshape(-1, 2)
-    return both[:, 0].copy(), both[:, 1].copy()
+def cells_to_latlngs(cells: Any, unit: float, lat: Any, lng: Any) -> None:
+    for i, h in enumerate(cells.tolist()):
+        a, b = cell_to_latlng(h) if is_valid_cell(h) else (math.nan, math.nan)
+        lat[i], lng[i] = a * unit, b * unit
 
 
-def cells_to_boundaries(cells: Iterable[int]) -> tuple[Any, Any]:
-    import numpy as np
-
-    known = [int(h) for h in cells]
-    out = np.full((len(known), 10, 2), np.nan)
-    counts = np.full(len(known), -1, np.int32)
-    for i, h in enumerate(known):
+def cells_to_boundaries(cells: Any, unit: float, points: Any, counts: Any) -> None:
+    points[:] = math.nan
+    counts[:] = -1
+    for i, h in enumerate(cells.tolist()):
         if is_valid_cell(h):
-            points = cell_to_boundary(h)
-            out[i, : len(points)] = points
-            counts[i] = len(points)
-    return out, counts
+            corners = [(a * unit, b * unit) for a, b in cell_to_boundary(h)]
+            points[i, : len(corners)] = corners
+            counts[i] = len(corners)
 
 
-def cells_to_parents(cells: Iterable[int], res: int) -> Any:
-    import numpy as np
-
+def cells_to_parents(cells: Any, res: int, out: Any) -> None:
     _res(res)
-    return np.array(
-        [
-            cell_to_parent(h, res) if is_valid_cell(h) and _res_of(h) >= res else 0
-            for h in map(int, cells)
-        ],
-        np.uint64,
-    )
+    for i, h in enumerate(cells.tolist()):
+        out[i] = cell_to_parent(h, res) if is_valid_cell(h) and _res_of(h) >= res else 0
 
 
-def are_valid_cells(cells: Iterable[int]) -> Any:
-    import numpy as np
-
-    return np.array([is_valid_cell(int(h)) for h in cells], bool)
-
-
-def get_resolutions(cells: Iterable[int]) -> Any:
-    import numpy as np
-
-    return np.array([_res_of(h) if is_valid_cell(h) else -1 for h in map(int, cells)], np.int32)
+def cells_to_center_children(cells: Any, res: int, out: Any) -> None:
+    _res(res)
+    for i, h in enumerate(cells.tolist()):
+        out[i] = cell_to_center_child(h, res) if is_valid_cell(h) and _res_of(h) <= res else 0
 
 
-def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
+def are_valid_cells(cells: Any, out: Any) -> None:
+    out[:] = [is_valid_cell(h) for h in cells.tolist()]
+
+
+def get_resolutions(cells: Any, out: Any) -> None:
+    out[:] = [_res_of(h) if is_valid_cell(h) else -1 for h in cells.tolist()]
+
+
+def cell_areas(cells: Any, unit: float, out: Any) -> None:
+    out[:] = [cell_area(h) * unit if is_valid_cell(h) else math.nan for h in cells.tolist()]
+
+
+def grid_disks(cells: Any, k: int) -> tuple[Any, Any]:
     import numpy as np
 
     if k < 0:
         raise error(2, f"k {k}")
-    disks = [grid_disk(h, k) if is_valid_cell(h) else [] for h in map(int, cells)]
+    disks = [grid_disk(h, k) if is_valid_cell(h) else [] for h in cells.tolist()]
     offsets = np.cumsum([0, *map(len, disks)], dtype=np.int64)
     return np.array([h for disk in disks for h in disk], np.uint64), offsets
+
+
+def grid_distances(a: Any, b: Any, out: Any) -> None:
+    for i, (p, q) in enumerate(zip(a.tolist(), b.tolist())):
+        known = is_valid_cell(p) and is_valid_cell(q) and _res_of(p) == _res_of(q)
+        out[i] = grid_distance(p, q) if known else -1
 
 
 def planes_to_latlngs(face: int, u: Sequence[float], v: Sequence[float]) -> tuple[Any, Any]:
@@ -181,18 +187,6 @@ def _pairs(function: Any, face: int, x: Sequence[float], y: Sequence[float]) -> 
 def _same_length(a: Sequence[Any], b: Sequence[Any]) -> None:
     if len(a) != len(b):
         raise error(2, f"sequences of {len(a)} and {len(b)} items")
-
-
-def grid_distances(a: Iterable[int], b: Iterable[int]) -> Any:
-    import numpy as np
-
-    def one(p: int, q: int) -> int:
-        try:
-            return grid_distance(p, q)
-        except ValueError:
-            return -1
-
-    return np.array([one(int(p), int(q)) for p, q in zip(a, b)], np.int64)
 
 
 # ---- rasters: the written definition -----------------------------------------------------------

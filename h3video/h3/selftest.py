@@ -100,13 +100,13 @@ def check_arrays(library: ctypes.CDLL) -> None:
 def _arrays(library: ctypes.CDLL) -> Iterator[tuple[str, Any, Any]]:
     cells = (ctypes.c_uint64 * 3)(HEX, 0, PENT_1)
     lat, lng = (ctypes.c_double * 3)(), (ctypes.c_double * 3)()
-    failed = library.bridge_cells_to_latlngs(cells, 3, lat, lng)
+    failed = library.bridge_cells_to_latlngs(cells, 3, 1.0, lat, lng, 1)
     yield "cells_to_latlngs: failed ones", failed, 1
     yield "cells_to_latlngs: the first", (lat[0], lng[0]), CELLS[5][2]
     yield "cells_to_latlngs: no cell", (lat[1] != lat[1], lng[1] != lng[1]), (True, True)
     back = (ctypes.c_uint64 * 3)()
     for res, want in ((9, HEX), (1, PENT_1)):
-        failed = library.bridge_latlngs_to_cells(lat, lng, 3, res, back)
+        failed = library.bridge_latlngs_to_cells(lat, lng, 1, 1.0, 3, res, back)
         yield f"latlngs_to_cells at {res}: failed ones", failed, 1
         yield f"latlngs_to_cells at {res}", (back[0 if res == 9 else 2], back[1]), (want, 0)
     valid = (ctypes.c_uint8 * 3)()

@@ -137,7 +137,7 @@ def test_disks_and_rings(index, res):
         assert len(disk) == len({h for h, _ in disk})
         assert [d for _, d in disk] == sorted(d for _, d in disk)
         assert index.grid_disk(cell, k) == [h for h, _ in disk]
-        assert index.grid_ring(cell, k) == [h for h, d in disk if d == k]
+        assert sorted(index.grid_ring(cell, k)) == sorted(h for h, d in disk if d == k)
 
 
 @pytest.mark.parametrize("res", [1, 2, 3, 5])
@@ -146,19 +146,9 @@ def test_distance_is_that_of_a_breadth_first_search(index, res):
     for cell in random.sample(some_cells(res, 60), 8):
         disk = index.grid_disk_distances(cell, 9)
         for other, steps in random.sample(disk, min(len(disk), 25)):
-            try:
-                assert index.grid_distance(cell, other) == steps
-                assert index.grid_distance(other, cell) == steps
-            except index_failed():
-                with pytest.raises(Exception):  # noqa: B017 - then the official has none either
-                    official.grid_distance(cell, other)
+            assert index.grid_distance(cell, other) == steps
+            assert index.grid_distance(other, cell) == steps
             assert index.are_neighbor_cells(cell, other) == (steps == 1)
-
-
-def index_failed():
-    from h3video.h3.errors import H3FailedError
-
-    return H3FailedError
 
 
 @pytest.mark.parametrize("res", RES)

@@ -1,0 +1,497 @@
+/* h3_arrays.h - part of h3.c: the functions that take arrays.
+ *
+ * Only h3.c includes it, once, at its end. A block of items goes through stages: plain loops
+ * without branches that the compiler turns into vectors, compiled for each instruction set (LEVELS
+ * in h3.c). What few items need (pentagons, cells beyond an edge) follows item by item with the
+ * functions for single cells. */
+
+#define BLOCK 256
+
+/* One block on its way through the stages. */
+typedef struct {
+    double lat[BLOCK], lng[BLOCK], x[BLOCK], y[BLOCK], z[BLOCK];
+    double a[BLOCK], b[BLOCK], sum[BLOCK], scale[BLOCK], limit[BLOCK];
+    double a2[BLOCK], b2[BLOCK];
+    int64_t face[BLOCK], face2[BLOCK], top[BLOCK], at[BLOCK], digits[BLOCK], pairs[BLOCK];
+    int64_t slot[BLOCK], bad[BLOCK], odd[BLOCK], fix[BLOCK], turns[BLOCK];
+    H3Index cell[BLOCK];
+} Block;
+
+/* Points in w->x, y, z to lattice points: w->face, a, b. */
+#define LOCATE_PARAMS Block *restrict w, int n, int res
+INLINE void locateBody(LOCATE_PARAMS) {
+    double perSpacing = 1.0 / T.scale[res];
+    if (res & 1)
+        for (int i = 0; i < n; i++)
+            locate(w->x[i], w->y[i], w->z[i], 1, perSpacing, &w->face[i], &w->a[i], &w->b[i]);
+    else
+        for (int i = 0; i < n; i++)
+            locate(w->x[i], w->y[i], w->z[i], 0, perSpacing, &w->face[i], &w->a[i], &w->b[i]);
+}
+LEVELS(locateBlock, locateBody, (LOCATE_PARAMS), (w, n, res))
+
+/* Angles to points: w->lat, lng (radians, at most ANGLE_LIMIT) to w->x, y, z. */
+#define VECTORS_PARAMS Block *restrict w, int n
+INLINE void vectorsBody(VECTORS_PARAMS) {
+    for (int i = 0; i < n; i++) {
+        Vec p;
+        vecOf(w->lat[i], w->lng[i], &p);
+        w->x[i] = p.x;
+        w->y[i] = p.y;
+        w->z[i] = p.z;
+    }
+}
+LEVELS(vectorsBlock, vectorsBody, (VECTORS_PARAMS), (w, n))
+
+/* Residues of a division by 7 less 3 (one a digit, of the levels in `each` only) to digits: at
+ * even levels twice the residue, at odd ones its three bits backwards. */
+INLINE int64_t residues(int64_t sum, int64_t each) {
+    int64_t v = (sum & each * 7) + each * 4;
+    return (v + ((v + each) >> 3 & each)) & each * 7;
+}
+
+/* Lattice points to cells: w->face, a, b to w->cell. The numbers are integers below 2^28 and the
+ * sum of residues below 2^45, exact as doubles. */
+#define CELLS_PARAMS Block *restrict w, int n, int res
+INLINE void cellsBody(CELLS_PARAMS) {
+    for (int i = 0; i < n; i++) w->sum[i] = 0.0;
+    double weight = 1.0;
+    for (int r = MAX_H3_RES; r > res; r--) weight *= 8.0;
+    for (int r = res; r > 0; r--, weight *= 8.0) {
+        if (r & 1)
+            for (int i = 0; i < n; i++) {
+                double p = 3.0 * w->a[i] - w->b[i], q = w->a[i] + 2.0 * w->b[i];
+                w->a[i] = whole(p * (1.0 / 7.0));
+                w->b[i] = whole(q * (1.0 / 7.0));
+                w->sum[i] += (q - 7.0 * w->b[i] + 3.0) * weight;
+            }
+        else
+            for (int i = 0; i < n; i++) {
+                double p = 2.0 * w->a[i] + w->b[i], q = 3.0 * w->b[i] - w->a[i];
+                w->a[i] = whole(p * (1.0 / 7.0));
+                w->b[i] = whole(q * (1.0 / 7.0));
+                w->sum[i] += (p - 7.0 * w->a[i] + 3.0) * weight;
+            }
+    }
+    const int64_t used = T.used[res], header = (int64_t)blank(res, 0) ^ used;
+    const H3Index *tops = &T.top[0][0][0];
+    for (int i = 0; i < n; i++) {
+        int64_t sum = bitsOf(w->sum[i] + 4503599627370496.0);
+        int64_t even = residues(sum, EACH_EVEN), odd = residues(sum, EACH_ODD);
+        int64_t d = (even << 1 & EACH_EVEN * 6) | (even >> 2 & EACH_EVEN) |
+                    (odd & EACH_ODD) << 2 | (odd & EACH_ODD * 2) | (odd >> 2 & EACH_ODD);
+        int64_t place = bitsOf(w->a[i] * 7.0 + w->b[i] + (24.0 + LIFT)) - bitsOf(LIFT);
+        int64_t top = (int64_t)tops[w->face[i] * 49 + place];
+        d = turnDigits(d & used, top);
+        w->top[i] = top;
+        w->cell[i] = (H3Index)(header | (top & ~DIGITS) | d);
+    }
+    for (int i = 0; i < n; i++) { /* few */
+        if (!(w->top[i] & TOP_PENTAGON) || !leadsWithK((int64_t)w->cell[i] & used)) continue;
+        w->cell[i] = turnIndex(w->top[i] & TOP_FORWARD ? 1 : -1, w->cell[i]);
+    }
+}
+LEVELS(cellsBlock, cellsBody, (CELLS_PARAMS), (w, n, res))
+
+int64_t H3_EXPORT(latLngsToCells)(const double *lat, const double *lng, int64_t stride, double unit,
+                                  int64_t n, int res, H3Index *out) {
+    ready();
+    if (res < 0 || res > MAX_H3_RES) return -(int64_t)E_RES_DOMAIN;
+    Block *w = malloc(sizeof *w);
+    if (!w) return -(int64_t)E_MEMORY_ALLOC;
+    int64_t failed = 0;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int count = (int)(n - from < BLOCK ? n - from : BLOCK), far = 0;
+        for (int i = 0; i < count; i++) {
+            double a = lat[(from + i) * stride] * unit, b = lng[(from + i) * stride] * unit;
+            int near = (fabs(a) <= ANGLE_LIMIT) & (fabs(b) <= ANGLE_LIMIT);
+            w->lat[i] = near ? a : 0.0;
+            w->lng[i] = near ? b : 0.0;
+            far |= !near;
+        }
+        vectorsBlock(w, count);
+        locateBlock(w, count, res);
+        cellsBlock(w, count, res);
+        memcpy(out + from, w->cell, (size_t)count * sizeof *out);
+        for (int i = 0; far && i < count; i++) { /* huge or not finite */
+            LatLng g = {lat[(from + i) * stride] * unit, lng[(from + i) * stride] * unit};
+            if (H3_EXPORT(latLngToCell)(&g, res, &out[from + i])) {
+                out[from + i] = H3_NULL;
+                failed++;
+            }
+        }
+    }
+    free(w);
+    return failed;
+}
+
+/* Cells to lattice points of even levels on their faces: w->face, a, b, with w->scale, w->limit of
+ * the level; w->bad marks what is no cell (the pole's base cell stands in). */
+#define DECODE_PARAMS Block *restrict w, const H3Index *cells, int n
+INLINE void digitsBody(DECODE_PARAMS) {
+    for (int i = 0; i < n; i++) {
+        int64_t bad = -(validity(cells[i]) ^ 1), h = (int64_t)cells[i];
+        h = (h & ~bad) | ((int64_t)blank(0, 0) & bad);
+        int64_t res = h >> 52 & 15, base = h >> 45 & 127;
+        w->bad[i] = bad & 1;
+        w->odd[i] = res & 1;
+        w->digits[i] = h & T.used[res];
+        w->slot[i] = 8 * base;
+        w->pairs[i] = (res + 1) >> 1;
+        w->fix[i] = T.kind[base];
+    }
+    for (int i = 0; i < n; i++) { /* one in ten */
+        if (!w->fix[i] || !w->digits[i]) continue;
+        int shift = DIGIT_SHIFT(1);
+        while (!(w->digits[i] >> shift)) shift -= 3;
+        w->slot[i] += w->digits[i] >> shift;
+    }
+}
+
+/* Which lattice points lie beyond an edge of their face, or on one beside a pentagon. */
+INLINE void beyondBody(Block *restrict w, int n) {
+    for (int i = 0; i < n; i++) {
+        double a = w->a[i], b = w->b[i], over[3] = {a + b, b - 2.0 * a, a - 2.0 * b};
+        double most = over[0] > over[1] ? over[0] : over[1];
+        most = most > over[2] ? most : over[2];
+        int64_t beside = -(int64_t)(most == w->limit[i]) & w->slot[i] & 7;
+        w->fix[i] = -(int64_t)(most > w->limit[i]) | beside;
+    }
+}
+
+INLINE void decodeBody(DECODE_PARAMS) {
+    digitsBody(w, cells, n);
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        w->digits[i] = turnDigits(w->digits[i], T.startFlags[w->slot[i]]);
+        w->at[i] = T.startAt[w->slot[i]];
+        w->face[i] = T.startFace[w->slot[i]];
+        w->turns[i] = T.startTurns[w->slot[i]];
+        w->scale[i] = T.scale[2 * w->pairs[i]];
+        w->limit[i] = T.limit[2 * w->pairs[i]];
+        most = w->pairs[i] > most ? w->pairs[i] : most;
+    }
+    for (int64_t p = 1; p <= most; p++) {
+        int right = p < 8 ? (int)DIGIT_SHIFT(2 * p) : 0, left = p < 8 ? 0 : 3;
+        for (int i = 0; i < n; i++) {
+            int64_t now = 7 * w->at[i] + T.pair[(w->digits[i] >> right << left) & 63];
+            w->at[i] = w->pairs[i] >= p ? now : w->at[i];
+        }
+    }
+    for (int i = 0; i < n; i++) { /* unpacked, by way of numbers above 0 */
+        const int64_t lift = INT64_C(1) << 30;
+        int64_t at = w->at[i] + (lift << 32) + lift, low = at & INT64_C(0xffffffff);
+        int64_t high = (int64_t)((uint64_t)at >> 32);
+        w->a[i] = ofBits(high | INT64_C(0x4330000000000000)) - (4503599627370496.0 + 1073741824.0);
+        w->b[i] = ofBits(low | INT64_C(0x4330000000000000)) - (4503599627370496.0 + 1073741824.0);
+    }
+    beyondBody(w, n);
+}
+LEVELS(decodeBlock, decodeBody, (DECODE_PARAMS), (w, cells, n))
+
+/* The few that are not where they seem; returns how many are no cells. */
+static int64_t decodeRest(Block *w, int n) {
+    int64_t bad = 0;
+    for (int i = 0; i < n; i++) {
+        bad += w->bad[i];
+        if (!w->fix[i]) continue;
+        Spot s = {(int)w->face[i], (int)w->a[i], (int)w->b[i]};
+        int even = 2 * (int)w->pairs[i];
+        w->turns[i] += settle(&s, even);
+        if (w->slot[i] & 7) w->turns[i] += chooseSide(&s, (int)(w->slot[i] >> 3), even);
+        w->face[i] = s.face;
+        w->a[i] = s.a;
+        w->b[i] = s.b;
+    }
+    return bad;
+}
+
+/* Lattice points to angles: (scale x (f a + da), scale x (f b + db)) of w->face, to lat and lng at
+ * `stride`; da, db by w->odd. */
+typedef struct {
+    double factor, divisor, da[2], db[2], unit;
+} Shift;
+#define ANGLES_PARAMS                                                                   \
+    Block *restrict w, int n, const Shift *by, double *restrict lat, double *restrict lng, \
+        int64_t stride
+INLINE void anglesBody(ANGLES_PARAMS) {
+    double f = by->factor, divisor = by->divisor, unit = by->unit;
+    double a0 = by->da[0], a1 = by->da[1], b0 = by->db[0], b1 = by->db[1];
+    for (int i = 0; i < n; i++) {
+        double x, y, a = f * w->a[i] + (w->odd[i] ? a1 : a0), b = f * w->b[i] + (w->odd[i] ? b1 : b0);
+        Vec p;
+        planeOf(w->scale[i] / divisor, a, b, &x, &y);
+        pointOf(w->face[i], x, y, &p);
+        w->x[i] = p.x;
+        w->y[i] = p.y;
+        w->z[i] = p.z;
+    }
+    for (int i = 0; i < n; i++) {
+        Vec p = {w->x[i], w->y[i], w->z[i]};
+        double a, b;
+        geoOf(p, &a, &b);
+        w->lat[i] = a * unit;
+        w->lng[i] = b * unit;
+    }
+    for (int i = 0; i < n; i++) {
+        lat[i * stride] = w->lat[i];
+        lng[i * stride] = w->lng[i];
+    }
+}
+LEVELS(anglesBlock, anglesBody, (ANGLES_PARAMS), (w, n, by, lat, lng, stride))
+
+int64_t H3_EXPORT(cellsToLatLngs)(const H3Index *cells, int64_t n, double unit, double *lat,
+                                  double *lng, int64_t stride) {
+    ready();
+    Block *w = malloc(sizeof *w);
+    if (!w) return -(int64_t)E_MEMORY_ALLOC;
+    const Shift still = {1.0, 1.0, {0.0, 0.0}, {0.0, 0.0}, unit};
+    int64_t failed = 0;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int count = (int)(n - from < BLOCK ? n - from : BLOCK);
+        decodeBlock(w, cells + from, count);
+        int64_t bad = decodeRest(w, count);
+        anglesBlock(w, count, &still, lat + from * stride, lng + from * stride, stride);
+        for (int i = 0; bad && i < count; i++)
+            if (w->bad[i]) lat[(from + i) * stride] = lng[(from + i) * stride] = NAN;
+        failed += bad;
+    }
+    free(w);
+    return failed;
+}
+
+/* Hexagons with all corners on their face, which are nearly all, go to w->top as 0. */
+static void markHard(Block *w, int n) {
+    for (int i = 0; i < n; i++) {
+        double a = 3.0 * w->a[i], b = 3.0 * w->b[i], room = 3.0 * w->limit[i] - (w->odd[i] ? 9.0 : 3.0);
+        int inside = (a + b <= room) & (b - 2.0 * a <= room) & (a - 2.0 * b <= room);
+        int pentagon = T.kind[w->slot[i] >> 3] == 1 && !w->digits[i];
+        w->top[i] = !inside || pentagon || w->bad[i];
+    }
+}
+
+int64_t H3_EXPORT(cellsToBoundaries)(const H3Index *cells, int64_t n, double unit, double *out,
+                                     int32_t *counts) {
+    ready();
+    Block *w = malloc(sizeof *w);
+    if (!w) return -(int64_t)E_MEMORY_ALLOC;
+    int64_t failed = 0;
+    for (int64_t from = 0; from < n; from += BLOCK, out += 2 * MAX_CELL_BNDRY_VERTS * BLOCK) {
+        int count = (int)(n - from < BLOCK ? n - from : BLOCK);
+        decodeBlock(w, cells + from, count);
+        failed += decodeRest(w, count);
+        markHard(w, count);
+        for (int k = 0; k < 6; k++) {
+            Shift by = {3.0, 3.0, {0, 0}, {0, 0}, unit};
+            for (int odd = 0; odd < 2; odd++) {
+                int a, b;
+                cornerOf(odd, k, &a, &b);
+                by.da[odd] = a;
+                by.db[odd] = b;
+            }
+            anglesBlock(w, count, &by, out + 2 * k, out + 2 * k + 1, 2 * MAX_CELL_BNDRY_VERTS);
+        }
+        for (int i = 0; i < count; i++) {
+            double *p = out + 2 * MAX_CELL_BNDRY_VERTS * i;
+            int v = 6;
+            if (w->top[i]) {
+                CellBoundary b = {0};
+                v = H3_EXPORT(cellToBoundary)(cells[from + i], &b) ? -1 : b.numVerts;
+                for (int j = 0; j < v; j++) {
+                    p[2 * j] = b.verts[j].lat * unit;
+                    p[2 * j + 1] = b.verts[j].lng * unit;
+                }
+            }
+            counts[from + i] = v;
+            for (int j = v < 0 ? 0 : 2 * v; j < 2 * MAX_CELL_BNDRY_VERTS; j++) p[j] = NAN;
+        }
+    }
+    free(w);
+    return failed;
+}
+
+/* w->a, b of even levels to own ones: an exact division for odd resolutions. */
+#define DISTANCE_PARAMS Block *restrict w, int n, int64_t *out
+INLINE void distanceBody(DISTANCE_PARAMS) {
+    for (int i = 0; i < n; i++) {
+        double p = w->a[i] - w->a2[i], q = w->b[i] - w->b2[i];
+        double a = w->odd[i] ? whole((2.0 * p + q) * (1.0 / 7.0)) : p;
+        double b = w->odd[i] ? whole((3.0 * q - p) * (1.0 / 7.0)) : q;
+        double c = fabs(a - b), most = fabs(a) > fabs(b) ? fabs(a) : fabs(b);
+        most = most > c ? most : c;
+        out[i] = bitsOf(most + LIFT) - bitsOf(LIFT);
+    }
+}
+LEVELS(distanceBlock, distanceBody, (DISTANCE_PARAMS), (w, n, out))
+
+int64_t H3_EXPORT(gridDistances)(const H3Index *a, const H3Index *b, int64_t n, int64_t *out) {
+    ready();
+    Block *w = malloc(sizeof *w);
+    if (!w) return -(int64_t)E_MEMORY_ALLOC;
+    int64_t failed = 0;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int count = (int)(n - from < BLOCK ? n - from : BLOCK);
+        const H3Index *p = a + from, *q = b + from;
+        decodeBlock(w, q, count);
+        int64_t bad = decodeRest(w, count);
+        memcpy(w->a2, w->a, sizeof w->a);
+        memcpy(w->b2, w->b, sizeof w->b);
+        memcpy(w->face2, w->face, sizeof w->face);
+        decodeBlock(w, p, count);
+        bad += decodeRest(w, count);
+        distanceBlock(w, count, out + from);
+        for (int i = 0; i < count; i++) {
+            if (!bad && w->face[i] == w->face2[i] && !((p[i] ^ q[i]) >> 52 & 15)) continue;
+            if (H3_EXPORT(gridDistance)(p[i], q[i], &out[from + i])) {
+                out[from + i] = -1;
+                failed++;
+            }
+        }
+    }
+    free(w);
+    return failed;
+}
+
+/* Facts by bits alone. */
+#define VALID_PARAMS const H3Index *cells, int64_t n, uint8_t *out
+INLINE void validBody(VALID_PARAMS) {
+    int64_t part[64];
+    for (int64_t from = 0; from < n; from += 64) {
+        int count = (int)(n - from < 64 ? n - from : 64);
+        for (int i = 0; i < count; i++) part[i] = validity(cells[from + i]);
+        for (int i = 0; i < count; i++) out[from + i] = (uint8_t)part[i];
+    }
+}
+LEVELS(validBlock, validBody, (VALID_PARAMS), (cells, n, out))
+
+int64_t H3_EXPORT(areValidCells)(const H3Index *cells, int64_t n, uint8_t *out) {
+    ready();
+    validBlock(cells, n, out);
+    return 0;
+}
+
+/* Parents (or middle children, `down`) where there are such, else 0. */
+#define RELATIVES_PARAMS                                                              \
+    const H3Index *restrict cells, int64_t n, int res, int toChildren, H3Index *restrict out
+INLINE int64_t relativesBody(RELATIVES_PARAMS) {
+    const int64_t below = (INT64_C(1) << DIGIT_SHIFT(res)) - 1, mine = T.used[res];
+    int64_t failed = 0;
+    if (toChildren)
+        for (int64_t i = 0; i < n; i++) {
+            int64_t h = (int64_t)cells[i], own = h >> 52 & 15;
+            int64_t good = -(validity(cells[i]) & (own <= res));
+            h = (h & ~(mine ^ T.used[own]) & ~(INT64_C(15) << 52)) | (int64_t)res << 52;
+            out[i] = (H3Index)(h & good);
+            failed += 1 + good;
+        }
+    else
+        for (int64_t i = 0; i < n; i++) {
+            int64_t h = (int64_t)cells[i], good = -(validity(cells[i]) & ((h >> 52 & 15) >= res));
+            h = ((h | below) & ~(INT64_C(15) << 52)) | (int64_t)res << 52;
+            out[i] = (H3Index)(h & good);
+            failed += 1 + good;
+        }
+    return failed;
+}
+LEVELS_OF(int64_t, return, relatives, relativesBody, (RELATIVES_PARAMS), (cells, n, res, toChildren, out))
+
+int64_t H3_EXPORT(cellsToParents)(const H3Index *cells, int64_t n, int res, H3Index *out) {
+    ready();
+    return res < 0 || res > MAX_H3_RES ? -(int64_t)E_RES_DOMAIN : relatives(cells, n, res, 0, out);
+}
+
+int64_t H3_EXPORT(cellsToCenterChildren)(const H3Index *cells, int64_t n, int res, H3Index *out) {
+    ready();
+    return res < 0 || res > MAX_H3_RES ? -(int64_t)E_RES_DOMAIN : relatives(cells, n, res, 1, out);
+}
+
+int64_t H3_EXPORT(getResolutions)(const H3Index *cells, int64_t n, int32_t *out) {
+    ready();
+    int64_t failed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int valid = (int)validity(cells[i]);
+        out[i] = valid ? resOf(cells[i]) : -1;
+        failed += !valid;
+    }
+    return failed;
+}
+
+int64_t H3_EXPORT(cellAreas)(const H3Index *cells, int64_t n, double unit, double *out) {
+    int64_t failed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int bad = H3_EXPORT(cellAreaRads2)(cells[i], &out[i]) != E_SUCCESS;
+        out[i] = bad ? NAN : out[i] * unit;
+        failed += bad;
+    }
+    return failed;
+}
+
+/* Disks of few cells: a block of them at a time, all their cells together. `per` cells each. */
+static int64_t smallDisks(const H3Index *cells, int64_t n, int k, int per, Block *w, Workshop *shop,
+                          H3Index *out, int64_t *offsets) {
+    const int32_t *as = ringOffsets(shop, 0, k), *bs = as + per;
+    Block *points = w + 1;
+    int64_t end = offsets[0] = 0, got;
+    const int most = BLOCK / per;
+    for (int64_t from = 0; from < n; from += most) {
+        int count = (int)(n - from < most ? n - from : most), here = 0;
+        int64_t res = cells[from] >> 52 & 15;
+        decodeBlock(w, cells + from, count);
+        decodeRest(w, count);
+        for (int i = 0; i < count; i++) {
+            int limit = (int)w->limit[i] - (k + 2) * (w->odd[i] ? 6 : 2), turns = (int)w->turns[i];
+            int a = (int)w->a[i], b = (int)w->b[i], m[4];
+            w->fix[i] = !(a + b <= limit && b - 2 * a <= limit && a - 2 * b <= limit) || w->bad[i] ||
+                        (int64_t)(cells[from + i] >> 52 & 15) != res;
+            if (w->fix[i]) continue;
+            if (res & 1) up((int)res + 1, &a, &b);
+            matrixOf(turns, m);
+            for (int j = 0; j < per; j++, here++) {
+                points->face[here] = w->face[i];
+                points->a[here] = a + m[0] * as[j] + m[1] * bs[j];
+                points->b[here] = b + m[2] * as[j] + m[3] * bs[j];
+            }
+        }
+        cellsBlock(points, here, (int)res);
+        here = 0;
+        for (int i = 0; i < count; i++, offsets[from + i] = end += got) {
+            got = per;
+            if (!w->fix[i]) {
+                memcpy(out + end, points->cell + here, (size_t)per * sizeof *out);
+                here += per;
+            } else {
+                got = w->bad[i] ? 0 : rings(cells[from + i], 0, k, shop, out + end, NULL);
+                if (got < 0) return got;
+            }
+        }
+    }
+    return end;
+}
+
+int64_t H3_EXPORT(gridDisks)(const H3Index *cells, int64_t n, int k, H3Index *out,
+                             int64_t *offsets) {
+    if (k < 0) return -(int64_t)E_DOMAIN;
+    ready();
+    Workshop w = {.last = -1};
+    int64_t end = offsets[0] = 0;
+    if (k <= 3) {
+        Block *blocks = malloc(2 * sizeof *blocks);
+        end = blocks && ringOffsets(&w, 0, k)
+                  ? smallDisks(cells, n, k, 3 * k * (k + 1) + 1, blocks, &w, out, offsets)
+                  : -(int64_t)E_MEMORY_ALLOC;
+        free(blocks);
+        closeWorkshop(&w);
+        return end;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t got = validity(cells[i]) ? rings(cells[i], 0, k, &w, out + end, NULL) : 0;
+        if (got < 0) {
+            closeWorkshop(&w);
+            return got;
+        }
+        offsets[i + 1] = end += got;
+    }
+    closeWorkshop(&w);
+    return end;
+}
+

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from h3video.h3 import build  # noqa: E402
 
 COMPILERS = ("gcc", "clang", "cc", *(f"clang-{n}" for n in range(22, 13, -1)))
 SANITIZE = "address,undefined,float-cast-overflow"  # the last is not in gcc's `undefined`
+# Undefined behaviour aborts, so that the driver says with which input.
+OPTIONS = {"UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1"}
 HARNESS = ("input.c", "index.c", "bridge.c")
 
 
@@ -60,11 +63,11 @@ def works(engine: Engine, work: Path) -> bool:
     return subprocess.run([program, *arguments], capture_output=True).returncode == 0
 
 
-def engines(work: Path) -> list[Engine]:
+def engines(work: Path, kinds: tuple[bool, ...] = (False, True)) -> list[Engine]:
     """The first compiler for our driver and the first with a libFuzzer; perhaps none."""
     work.mkdir(parents=True, exist_ok=True)
     out = []
-    for libfuzzer in (False, True):
+    for libfuzzer in kinds:
         known = (Engine(c, libfuzzer) for c in COMPILERS)
         out += filter(None, [next((e for e in known if works(e, work)), None)])
     return out
@@ -75,14 +78,17 @@ def objects(engine: Engine, work: Path) -> list[Path]:
     harness = (*HARNESS, *(() if engine.libfuzzer else ("driver.c",)))
     sources = [*(build.SOURCES / n for n in build.C_FILES),
                *(build.SOURCES / "fuzz" / n for n in harness)]  # fmt: skip
-    out = []
-    for source in sources:
-        out.append(work / f"{source.stem}-{'lib' if engine.libfuzzer else 'own'}.o")
+
+    def compiled(source: Path) -> Path:
+        out = work / f"{source.stem}-{'lib' if engine.libfuzzer else 'own'}.o"
+        strict = ("-Wall", "-Wextra", "-Werror")
         subprocess.run(
-            [engine.compiler, *engine.flags, "-Wall", "-Wextra", "-Werror", "-c", source,
-             "-o", out[-1]], check=True,
-        )  # fmt: skip
-    return out
+            [engine.compiler, *engine.flags, *strict, "-c", source, "-o", out], check=True
+        )
+        return out
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(compiled, sources))
 
 
 def link(engine: Engine, parts: list[Path], program: Path, *more: str) -> Path:
@@ -95,7 +101,7 @@ def run(program: Path, *arguments: str, **env: str) -> tuple[int, int, str]:
     """(exit code, inputs run, everything that it said)."""
     done = subprocess.run(
         [program, *arguments], capture_output=True, text=True, errors="replace",
-        cwd=program.parent, env={**os.environ, **env},
+        cwd=program.parent, env={**os.environ, **OPTIONS, **env},
     )  # fmt: skip
     said = done.stdout + done.stderr
     count = re.findall(r"Done (\d+) runs", said) or re.findall(r"^#(\d+)", said, re.M) or [0]

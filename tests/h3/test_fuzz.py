@@ -37,10 +37,10 @@ def test_every_function_of_the_headers_is_an_entry():
 def built(tmp_path_factory):
     """(engine, object files): compiled once."""
     work = tmp_path_factory.mktemp("fuzz")
-    engine = next((e for e in fuzz.engines(work) if not e.libfuzzer), None)
-    if engine is None:
+    found = fuzz.engines(work, kinds=(False,))
+    if not found:
         pytest.skip("no compiler here links the address and undefined-behaviour sanitizers")
-    return engine, fuzz.objects(engine, work)
+    return found[0], fuzz.objects(found[0], work)
 
 
 def test_nothing_is_found_in_a_short_run(built, tmp_path):
@@ -60,11 +60,13 @@ PLANTED = {
             out[122] = 1;
             return __real_h3v_getRes0Cells(out);
         }""", "heap-buffer-overflow"),
-    "maxGridRingSize": ("""
+    "getNumCells": ("""
         #include "h3.h"
-        H3Error __wrap_h3v_maxGridRingSize(int k, int64_t *out) {
-            *out = k * 1000000;
-            return k < 0 ? E_DOMAIN : E_SUCCESS;
+        H3Error __real_h3v_getNumCells(int res, int64_t *out);
+        H3Error __wrap_h3v_getNumCells(int res, int64_t *out) {
+            volatile int most = 2147483640;
+            most = most + res;
+            return __real_h3v_getNumCells(res, out);
         }""", "signed integer overflow"),
     "pentagonCount": ("int __wrap_h3v_pentagonCount(void) { return 13; }",
                       "PROMISE BROKEN in pentagonCount"),

@@ -151,9 +151,9 @@ BRIDGE_API int64_t bridge_grid_distance(uint64_t a, uint64_t b, int64_t *out) {
     return result;
 }""",
     "cells_to_latlngs": """
-BRIDGE_API int64_t bridge_cells_to_latlngs(const uint64_t *cells, int64_t n, double *lat,
-                                           double *lng) {
-    return theirs_bridge_cells_to_latlngs(cells, n, lng, lat);
+BRIDGE_API int64_t bridge_cells_to_latlngs(const uint64_t *cells, int64_t n, double unit,
+                                           double *lat, double *lng, int64_t stride) {
+    return theirs_bridge_cells_to_latlngs(cells, n, unit, lng, lat, stride);
 }""",
     "are_valid_cells": """
 BRIDGE_API int64_t bridge_are_valid_cells(const uint64_t *cells, int64_t n, uint8_t *out) {
@@ -164,10 +164,18 @@ BRIDGE_API int64_t bridge_are_valid_cells(const uint64_t *cells, int64_t n, uint
 }
 
 
-def wrapped(folder, name, body):
-    """Our own sources with one function taken over."""
-    source = WRAPPED.format(name=f"bridge_{name}", body=body)
-    return compiled(folder, name, source, "-ffp-contract=off", str(build.SOURCES / "h3.c"))
+@pytest.fixture(scope="module")
+def wrapped(tmp_path_factory):
+    """Makes kernels: our own sources with one function taken over."""
+    index = tmp_path_factory.mktemp("index") / "h3.o"
+    flags = ["-O1", "-fPIC", "-ffp-contract=off", "-fvisibility=hidden"]
+    subprocess.run([COMPILER, *flags, "-c", build.SOURCES / "h3.c", "-o", index], check=True)
+
+    def make(folder, name, body):
+        source = WRAPPED.format(name=f"bridge_{name}", body=body)
+        return compiled(folder, name, source, "-ffp-contract=off", str(index))
+
+    return make
 
 
 @pytest.fixture
@@ -178,7 +186,7 @@ def restored():
 
 
 @needs_cc
-def test_a_second_kernel_serves_by_use(tmp_path, restored):
+def test_a_second_kernel_serves_by_use(tmp_path, restored, wrapped):
     path = wrapped(tmp_path, "latlng_to_cell", COUNTER)
     h3.use(str(path))
     assert h3.backend() == "native"
@@ -193,7 +201,7 @@ def test_a_second_kernel_serves_by_use(tmp_path, restored):
 
 
 @needs_cc
-def test_a_second_kernel_serves_by_the_variable(tmp_path):
+def test_a_second_kernel_serves_by_the_variable(tmp_path, wrapped):
     path = wrapped(tmp_path, "latlng_to_cell", COUNTER)
     code = (
         "import ctypes, h3video.h3 as h\n"
@@ -208,7 +216,9 @@ def test_a_second_kernel_serves_by_the_variable(tmp_path):
 
 @needs_cc
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_kernel_is_refused_and_the_one_before_serves_on(tmp_path, restored, name):
+def test_a_wrong_kernel_is_refused_and_the_one_before_serves_on(
+    tmp_path, restored, wrapped, name
+):
     h3.use(None)
     before = api._use()
     with pytest.raises(UsageError, match=f"fails its self-test: {name}.* right is ") as e:

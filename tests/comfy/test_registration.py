@@ -83,6 +83,7 @@ OUTPUTS = {
     "H3GridEncode": ["mask", "cells", "preview", "summary"], "H3CellMask": ["mask", "ids"],
     "H3CellsToText": ["text"], "H3CellsFromText": ["cells"],
     "H3SplitTiles": ["tiles", "layout", "summary"], "H3MergeChunks": ["clip", "summary"],
+    "H3MemoryLedger": ["report", "picture", "fits", "budget", "chunk_frames"],
     "H3FreeMemory": ["value", "report"], "H3FiniteGuard": ["value", "report"],
     "H3HexTiles": ["model"], "H3RegionPrompts": ["conditioning"], "H3HexWalkSampler": ["sampler"],
 }  # fmt: skip

@@ -22,6 +22,7 @@ NODES = {
     "H3HexTiles": "hex_tiles",
     "H3RegionPrompts": "region_prompts",
     "H3FreeMemory": "free_memory",
+    "H3MemoryLedger": "memory_ledger",
     "H3FiniteGuard": "finite_guard",
     "H3HexWalkSampler": "hex_walk_sampler",
 }

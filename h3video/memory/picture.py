@@ -19,7 +19,7 @@ LABELS = {
     "weights": "weights", "activations": "activations", "scores": "attention scores",
     "pixels": "pixels", "runtime": "driver, program", "host": "in RAM, beside or waiting",
 }  # fmt: skip
-WIDTH, ROW, LEFT, RIGHT, TOP = 960, 46, 170, 60, 96
+WIDTH, ROW, LEFT, RIGHT, TOP = 960, 46, 170, 130, 96
 
 
 def draw(ledger: Ledger, verdict: str) -> Any:
@@ -51,7 +51,9 @@ def draw(ledger: Ledger, verdict: str) -> Any:
             end = x + count * scale
             pen.rectangle((x, y + 6, max(x, end - 1), y + ROW - 8), fill=COLOURS[kind])
             x = end
-        pen.text((x + 6, y + 12), gib(sum(n for k, n in bar if k != "host")), fill=INK, font=small)
+        there, beside = (sum(n for k, n in bar if (k == "host") is host) for host in (False, True))
+        label = f"{there / GIB:.1f} + {beside / GIB:.1f} GiB" if beside else gib(there)
+        pen.text((x + 6, y + 12), label, fill=INK, font=small)
     for name, count in limits:
         x = LEFT + count * scale
         pen.line((x, TOP - 14, x, bottom), fill=LIMIT, width=2)

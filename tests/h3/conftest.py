@@ -1,8 +1,12 @@
 """Both backends under one parametrised fixture."""
 
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # h3_cells, h3_official
 
 from h3video import h3
 from h3video.h3 import build, kernel

@@ -12,7 +12,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .errors import H3CellInvalidError, H3DomainError, H3Error, H3FailedError, H3ResDomainError
+from .errors import (
+    H3CellInvalidError,
+    H3DomainError,
+    H3Error,
+    H3FailedError,
+    H3NotNeighborsError,
+    H3ResDomainError,
+)
 
 TOLERANCE = 1e-12
 """Radians between two libms' answers: a hundredth of a millimetre on the globe."""
@@ -69,6 +76,18 @@ CELLS: tuple[tuple[str, Sequence[Any], Any], ...] = (
     ("str_to_int", ("89283082a67ffff",), HEX),
     ("str_to_int", ("89283082a67ffffz",), H3FailedError),
     ("int_to_str", (HEX,), "89283082a67ffff"),
+    ("grid_path_cells", (RING[0], RING[0]), [RING[0]]),
+    ("cell_to_child_pos", (HEX, 5), 0x72B),
+    ("child_pos_to_cell", (0x85283083FFFFFFF, 9, 0x72B), HEX),
+    ("compact_cells", ([PENT_1, *RING],), [PENT_0]),
+    ("uncompact_cells", ([PENT_0], 1), {PENT_1, *RING}),
+    ("construct_cell", (2, 20, [3, 4]), 0x8228E7FFFFFFFFF),
+    ("get_icosahedron_faces", (PENT_0,), {0, 1, 2, 3, 4}),
+    ("cells_to_directed_edge", (HEX, 0x89283082A77FFFF), 0x149283082A67FFFF),
+    ("cells_to_directed_edge", (RING[0], RING[2]), H3NotNeighborsError),
+    ("is_valid_directed_edge", (HEX,), False),
+    ("cell_to_vertex", (HEX, 0), 0x249283082A63FFFF),
+    ("great_circle_distance", (0.1, 0.2, 0.3, 0.4), 0.27977139816197316),
     ("latlng_to_plane", (7, *POINT), (-0.15583024381811592, -0.28426122014439603)),
     ("plane_to_latlng", (7, 0.1, -0.2), (0.40078266697945936, -2.1275137251299117)),
 )  # fmt: skip

@@ -25,6 +25,10 @@ NODES = {
     "H3MemoryLedger": "memory_ledger",
     "H3FiniteGuard": "finite_guard",
     "H3HexWalkSampler": "hex_walk_sampler",
+    "H3ChunkPlan": "chunk_plan",
+    "H3ChunkSave": "chunk_save",
+    "H3ChunkLoad": "chunk_load",
+    "H3ChunkJoin": "chunk_join",
 }
 """Node id -> the module of this package that holds the class of the same name."""
 

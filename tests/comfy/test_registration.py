@@ -65,7 +65,7 @@ def test_snapshot_has_the_nodes_of_the_issue():
     assert set(json.loads(SNAPSHOT.read_text(encoding="utf-8"))) >= {
         "H3GridEncode", "H3CellMask", "H3CellsToText", "H3CellsFromText", "H3SplitTiles",
         "H3MergeChunks", "H3FreeMemory", "H3FiniteGuard", "H3HexTiles", "H3RegionPrompts",
-        "H3HexWalkSampler",
+        "H3HexWalkSampler", "H3ChunkPlan", "H3ChunkSave", "H3ChunkLoad", "H3ChunkJoin",
     }  # fmt: skip
 
 
@@ -86,6 +86,9 @@ OUTPUTS = {
     "H3MemoryLedger": ["report", "picture", "fits", "budget", "chunk_frames"],
     "H3FreeMemory": ["value", "report"], "H3FiniteGuard": ["value", "report"],
     "H3HexTiles": ["model"], "H3RegionPrompts": ["conditioning"], "H3HexWalkSampler": ["sampler"],
+    "H3ChunkPlan": ["chunks", "index", "length", "start", "count", "continues", "summary"],
+    "H3ChunkSave": ["value", "report"], "H3ChunkLoad": ["value", "found"],
+    "H3ChunkJoin": ["images", "audio", "report"],
 }  # fmt: skip
 
 

@@ -33,15 +33,15 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
-def build_parser() -> Parser:
-    """All subcommands; imports nothing heavy."""
+def build_parser(first: str | None = None) -> Parser:
+    """All subcommands, or only the one that the command line begins with; imports nothing heavy."""
     parser = Parser(
         prog="h3video",
         description="Hexagonally tiled video diffusion on machines that are too small.",
     )
     parser.add_argument("--version", action="version", version=f"h3video {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name in COMMANDS:
+    for name in (first,) if first in COMMANDS else COMMANDS:
         import_module(f"{__package__}.{name}").add_parser(commands)
     return parser
 
@@ -49,8 +49,9 @@ def build_parser() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     try:
-        parser = build_parser()
-        args = parser.parse_args(argv)
+        given = sys.argv[1:] if argv is None else argv
+        parser = build_parser(given[0] if given else None)
+        args = parser.parse_args(given)
         if args.command is None:
             parser.print_help()
             return Exit.OK

@@ -16,7 +16,11 @@ from .units import GIB, MIB, Range, parse_memory
 GPUS = ("mps", "cuda", "rocm", "cpu")
 
 DEFAULT_RAM = 32 * GIB
-"""RAM beside a card that is named without it."""
+"""RAM beside a card that is named without it; a server's card (40 GiB and more) has twice its."""
+
+
+def _usual_ram(vram: int) -> int:
+    return 2 * vram if vram >= 39 * GIB else DEFAULT_RAM
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,8 @@ def _named(name: str, ram: int | None, gpu: str | None, vram: int | None) -> Mac
             "--ram 64GB --gpu mps, --ram 32GB --gpu cuda --vram 16GB"
         )
     known, card = found_card
-    made = replace(with_card(known, card, ram or DEFAULT_RAM), assumed=ram is None)
+    usual = _usual_ram(card.mib * MIB)
+    made = replace(with_card(known, card, ram or usual), assumed=ram is None)
     made = replace(made, vram=vram) if vram is not None else made
     return replace(made, gpu=gpu) if gpu is not None else made
 
@@ -187,8 +192,8 @@ def _stated(ram: int | None, gpu: str | None, vram: int | None) -> Machine:
         if vram is None:
             raise UsageError(f"gpu {gpu} needs the card's memory; add for example --vram 16GB")
         return Machine(
-            f"{vram / GIB:.0f} GB {gpu} card", gpu, ram or DEFAULT_RAM, vram=vram, source="stated",
-            assumed=ram is None,
+            f"{vram / GIB:.0f} GB {gpu} card", gpu, ram or _usual_ram(vram), vram=vram,
+            source="stated", assumed=ram is None,
         )  # fmt: skip
     if vram is not None:
         raise UsageError(f"gpu {gpu} has no memory of its own; leave --vram out or use --gpu cuda")

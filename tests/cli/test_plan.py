@@ -1,7 +1,6 @@
 """`h3video plan` as people use it."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -142,6 +141,30 @@ def test_list(capsys):
     assert code == 0 and "minimax-h3-pruned" in out and "rtx4090" in out and "m1max-32|64gb" in out
 
 
+def test_a_local_folder_counts_its_own_bytes(capsys):
+    from h3video import nano
+
+    code, out, _ = run(capsys, "plan", nano.path(), "--machine", "m1max-64gb", "--json")
+    found = json.loads(out)
+    assert code == 0 and found["model"] == "nano"
+    terms = {t["name"]: t for p in found["phases"] for t in p["terms"]}
+    with open(f"{nano.path()}/transformer/diffusion_pytorch_model.safetensors", "rb") as f:
+        header = int.from_bytes(f.read(8), "little")
+        size = f.seek(0, 2) - 8 - header
+    transformer = next(t for name, t in terms.items() if name.startswith("transformer"))
+    assert transformer["bytes"] == size and transformer["basis"] == "exact"
+    assert "header of" in transformer["source"]
+
+
+def test_a_folder_without_a_model(capsys, tmp_path):
+    code, _, err = run(capsys, "plan", tmp_path)
+    assert code == 2 and str(tmp_path) in err and err.count("\n") == 1
+    junk = tmp_path / "model.gguf"
+    junk.write_bytes(b"GGUF" + b"\xff" * 60)
+    code, _, err = run(capsys, "plan", junk)
+    assert code == 2 and "Traceback" not in err
+
+
 def bill(program, factor):
     base = {"program_bytes": 1000 * 2**20}
     denoise = {**base, "name": "denoise", "predicted_bytes": 2000 * 2**20,
@@ -192,15 +215,15 @@ def test_no_torch_and_quick():
 
     Processor time, the best of three: others may be using this machine.
     """
+    resource = pytest.importorskip("resource")  # not on Windows
 
     def cpu(command):
         best = 10.0
         for _ in range(3):
-            before = os.times()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
-            after = os.times()
-            best = min(best, after.children_user - before.children_user
-                       + after.children_system - before.children_system)  # fmt: skip
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            best = min(best, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
         return best
 
     bare = cpu([sys.executable, "-c", "pass"])

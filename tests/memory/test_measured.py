@@ -10,7 +10,7 @@ diffusers = pytest.importorskip("diffusers")
 
 import h3video
 from h3video import nano
-from h3video.memory.activations import diffusers_block, pass_terms, text_term
+from h3video.memory.activations import diffusers_block, pass_terms
 from h3video.memory.ask import Ask
 from h3video.memory.machine import find_machine
 from h3video.models.catalog import model_spec
@@ -84,8 +84,9 @@ def ask_for(model, width, height, plan):
 
 
 def predicted(ask):
-    terms = [*pass_terms(ask, diffusers_block(ask, 2), "host"), text_term(ask, "host")]
-    return sum(t.bytes for t in terms)
+    """What a pass makes: the prompt's raw embeddings are there before it."""
+    made = sum(t.bytes for t in pass_terms(ask, diffusers_block(ask, 2), "host"))
+    return made + TEXT * ask.spec.denoiser.hidden * 2
 
 
 def measured(model, width, height, settings):

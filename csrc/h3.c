@@ -790,47 +790,50 @@ static Grid parentsOf(const Grid *g, int res) {
     return p;
 }
 
-/* The state of a cell that is the last of a trail, and its index. */
-static int stateOf(const Trail *t, int res, H3Index *index) {
-    int turns;
-    *index = finish(t, res, &turns);
-    H3Index top = topOf((Spot){t->face, t->a[0], t->b[0]});
-    return turns % 6 | (t->digits[res] ? 0 : (int)(top & (TOP_PENTAGON | TOP_FORWARD)));
+/* The cell that a chain of parents ends with, at level 0, and the state to go down from it. */
+static void fillTop(Grid *g, int face) {
+    for (int a = g->a0; a <= g->a1; a++)
+        for (int b = g->b0; b <= g->b1; b++) {
+            int64_t at = (int64_t)(a - g->a0) * g->columns + (b - g->b0);
+            H3Index top = topOf((Spot){face, a, b});
+            g->index[at] = (top & ~(H3Index)DIGITS) | (blank(0, 0));
+            g->state[at] = (uint8_t)((top & 255) >> TOP_SHIFT | (top & (TOP_PENTAGON | TOP_FORWARD)));
+        }
 }
 
-/* Fill a grid, parents first. The topmost one is small and found cell by cell. */
+/* The bits in which cells of two resolutions differ beside their digits. */
+static H3Index headers(int res, int other) {
+    return blank(res, 0) ^ usedDigits(res) ^ blank(other, 0) ^ usedDigits(other);
+}
+
+/* Fill a grid, parents first. */
 static int fillGrid(Grid *g, int face, int res, Workshop *w) {
     Grid levels[MAX_H3_RES + 1];
-    int top = res;
     levels[res] = *g;
-    for (; top > 0 && (levels[top].a1 - levels[top].a0) * levels[top].columns > 24; top--)
-        levels[top - 1] = parentsOf(&levels[top], top);
-    Trail t;
-    t.face = -1;
-    for (int r = top; r <= res; r++) {
-        Grid *now = &levels[r], *above = &levels[r > top ? r - 1 : r];
+    for (int r = res; r > 0; r--) levels[r - 1] = parentsOf(&levels[r], r);
+    for (int r = 0; r <= res; r++) {
+        Grid *now = &levels[r];
         int64_t count = (int64_t)(now->a1 - now->a0 + 1) * now->columns;
-        const H3Index header = blank(r, 0) ^ usedDigits(r) ^ blank(r - (r > 0), 0) ^
-                               usedDigits(r - (r > 0));
         now->index = poolRoom(&w->index[r & 1], count, sizeof *now->index);
         now->state = poolRoom(&w->state[r & 1], count, 1);
         if (!now->index || !now->state) return 0;
-        for (int a = now->a0; a <= now->a1; a++) {
-            int low = a - now->c1 > now->b0 ? a - now->c1 : now->b0;
-            int high = a - now->c0 < now->b1 ? a - now->c0 : now->b1;
-            int64_t at = (int64_t)(a - now->a0) * now->columns + (low - now->b0);
+        if (r == 0) fillTop(now, face);
+        if (r == 0) continue;
+        const Grid above = levels[r - 1];
+        const H3Index header = headers(r, r - 1), *restrict from = above.index;
+        const uint8_t *restrict states = above.state;
+        H3Index *restrict index = now->index;
+        uint8_t *restrict state = now->state;
+        const Grid g0 = *now;
+        for (int a = g0.a0; a <= g0.a1; a++) {
+            int low = a - g0.c1 > g0.b0 ? a - g0.c1 : g0.b0, high = a - g0.c0 < g0.b1 ? a - g0.c0 : g0.b1;
+            int64_t at = (int64_t)(a - g0.a0) * g0.columns + (low - g0.b0);
             for (int b = low; b <= high; b++, at++) {
-                if (r == top) {
-                    follow(&t, (Spot){face, a, b}, r);
-                    now->state[at] = (uint8_t)stateOf(&t, r, &now->index[at]);
-                    continue;
-                }
                 int p, q, digit = upTo(r, a, b, &p, &q);
-                int64_t from = (int64_t)(p - above->a0) * above->columns + (q - above->b0);
-                int state = above->state[from];
-                H3Index turned = T.digitMap[state] >> 3 * digit & 7;
-                now->index[at] = (above->index[from] ^ header) | turned << DIGIT_SHIFT(r);
-                now->state[at] = T.nextState[state][digit];
+                int parent = (p - above.a0) * above.columns + (q - above.b0), was = states[parent];
+                H3Index turned = T.digitMap[was] >> 3 * digit & 7;
+                index[at] = (from[parent] ^ header) | turned << DIGIT_SHIFT(r);
+                state[at] = T.nextState[was][digit];
             }
         }
     }
@@ -866,7 +869,7 @@ LEVELS(children, childrenBody, (CHILDREN_PARAMS), (g, index, maps, as, bs, n, a0
  * points at least. */
 static int cellsOnFace(int face, Grid range, const int32_t *as, const int32_t *bs, int64_t n,
                        int a0, int b0, const int *m, int res, Workshop *w, H3Index *out) {
-    if (res == 0 || n <= 40) { /* few: one after the other */
+    if (res == 0 || n <= 20) { /* few: one after the other */
         Trail t;
         t.face = -1;
         for (int64_t i = 0; i < n; i++) {
@@ -881,7 +884,7 @@ static int cellsOnFace(int face, Grid range, const int32_t *as, const int32_t *b
     int64_t count = (int64_t)(g.a1 - g.a0 + 1) * g.columns;
     uint32_t *maps = poolRoom(&w->maps, count, sizeof *maps);
     if (!maps) return 0;
-    const H3Index header = blank(res - 1, 0) ^ usedDigits(res - 1) ^ blank(res, 0) ^ usedDigits(res);
+    const H3Index header = headers(res, res - 1);
     for (int a = g.a0; a <= g.a1; a++) {
         int low = a - g.c1 > g.b0 ? a - g.c1 : g.b0, high = a - g.c0 < g.b1 ? a - g.c0 : g.b1;
         int64_t at = (int64_t)(a - g.a0) * g.columns + (low - g.b0);
@@ -970,19 +973,33 @@ static int placeOf(const Cap *cap, int a, int b) {
     return u < 0 ? 5 : 0; /* the pentagon itself is at 0 */
 }
 
-/* Cells of rings on a cap as they are found: lattice points of their faces. */
+/* Cells of rings on a cap as they are found: by face, lattice points, their ranges, and the place
+ * in the answer. */
 typedef struct {
-    int64_t count;
-    int32_t *a, *b, *m, *distance;
+    int64_t count, on[5];
+    int32_t *a[5], *b[5], *at[5], *distances;
+    Grid range[5];
 } Found;
+
+static void widen(int *low, int *high, int x) {
+    *low = x < *low ? x : *low;
+    *high = x > *high ? x : *high;
+}
 
 static void keep(const Cap *cap, int place, int a, int b, int distance, Found *f) {
     int m = place < 3 ? place : place - 1;
     const int *t = cap->matrix[m];
-    f->a[f->count] = t[0] * a + t[1] * b + cap->corner[m].a;
-    f->b[f->count] = t[2] * a + t[3] * b + cap->corner[m].b;
-    f->distance[f->count] = distance;
-    f->m[f->count++] = m;
+    int p = t[0] * a + t[1] * b + cap->corner[m].a, q = t[2] * a + t[3] * b + cap->corner[m].b;
+    int64_t i = f->on[m]++;
+    Grid *range = &f->range[m];
+    f->a[m][i] = p;
+    f->b[m][i] = q;
+    f->at[m][i] = (int32_t)f->count;
+    widen(&range->a0, &range->a1, p);
+    widen(&range->b0, &range->b1, q);
+    widen(&range->c0, &range->c1, p - q);
+    if (f->distances) f->distances[f->count] = distance;
+    f->count++;
 }
 
 /* Rings around the origin in the cap's plane. The sixth that is empty (place 3) is entered from
@@ -1019,34 +1036,25 @@ static int64_t ringsAroundPentagon(const Cap *cap, int turns, int first, int las
     static const int still[4] = {1, 0, 0, 1};
     const int32_t *as = ringOffsets(w, first, last);
     int64_t room = w->count + 2;
-    int32_t *spots = as ? poolRoom(&w->spots, 7 * room, sizeof *spots) : NULL;
+    int32_t *spots = as ? poolRoom(&w->spots, 15 * room, sizeof *spots) : NULL;
     H3Index *cells = spots ? poolRoom(&w->cells, room, sizeof *cells) : NULL;
     if (!cells) return -(int64_t)E_MEMORY_ALLOC;
-    Found f = {0, spots, spots + room, spots + 2 * room, spots + 3 * room};
-    ringsOnCap(cap, turns - cap->turns[0], first, last, as, w->count, &f);
-    for (int m = 0; m < 5; m++) { /* face by face */
-        Grid range = {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, NULL, NULL};
-        int32_t *a = spots + 4 * room, *b = a + room, *at = b + room;
-        int64_t n = 0;
-        for (int64_t i = 0; i < f.count; i++) {
-            if (f.m[i] != m) continue;
-            int p = f.a[i], q = f.b[i];
-            range.a0 = p < range.a0 ? p : range.a0;
-            range.a1 = p > range.a1 ? p : range.a1;
-            range.b0 = q < range.b0 ? q : range.b0;
-            range.b1 = q > range.b1 ? q : range.b1;
-            range.c0 = p - q < range.c0 ? p - q : range.c0;
-            range.c1 = p - q > range.c1 ? p - q : range.c1;
-            at[n] = (int32_t)i;
-            a[n] = p;
-            b[n++] = q;
-        }
-        if (!n) continue;
-        if (!cellsOnFace(cap->corner[m].face, range, a, b, n, 0, 0, still, cap->res, w, cells))
-            return -(int64_t)E_MEMORY_ALLOC;
-        for (int64_t i = 0; i < n; i++) out[at[i]] = cells[i];
+    Found f = {.count = 0, .distances = distances};
+    for (int m = 0; m < 5; m++, spots += 3 * room) {
+        f.a[m] = spots;
+        f.b[m] = spots + room;
+        f.at[m] = spots + 2 * room;
+        f.range[m] = (Grid){INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN,
+                            0, NULL, NULL};
     }
-    if (distances) memcpy(distances, f.distance, (size_t)f.count * sizeof *distances);
+    ringsOnCap(cap, turns - cap->turns[0], first, last, as, w->count, &f);
+    for (int m = 0; m < 5; m++) {
+        int64_t n = f.on[m];
+        if (n && !cellsOnFace(cap->corner[m].face, f.range[m], f.a[m], f.b[m], n, 0, 0, still,
+                              cap->res, w, cells))
+            return -(int64_t)E_MEMORY_ALLOC;
+        for (int64_t i = 0; i < n; i++) out[f.at[m][i]] = cells[i];
+    }
     return f.count;
 }
 

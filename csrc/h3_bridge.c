@@ -387,8 +387,10 @@ int64_t bridge_grid_disks(const uint64_t *cells, int64_t n, int32_t k, uint64_t 
                           int64_t *offsets, int64_t max_len) {
     int64_t needed = 0;
     int32_t most = 0;
-    if (k < 0 || n < 0) return FAIL(E_DOMAIN);
-    for (int64_t i = 0; i < n; i++) {
+    int64_t each;
+    if (n < 0 || H3_EXPORT(maxGridDiskSize)(k, &each)) return FAIL(E_DOMAIN);
+    if (n == 0 || each <= max_len / n) return H3_EXPORT(gridDisks)(cells, n, k, out, offsets);
+    for (int64_t i = 0; i < n; i++) { /* a k beyond the far side needs less */
         int32_t steps = k;
         int64_t room = diskRoom(cells[i], &steps);
         if (room < 0) continue;

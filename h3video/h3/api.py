@@ -530,12 +530,17 @@ def cell_areas(
     return found
 
 
-def grid_disks(cells: Iterable[int], k: int) -> tuple[Any, Any]:
+def grid_disks(cells: Iterable[int], k: int, *, out: Any = None) -> tuple[Any, Any]:
     """The disks of many cells, one after the other: (uint64 [m], int64 [n + 1] offsets).
 
-    Disk i is cells[offsets[i]:offsets[i + 1]], nearest first; empty for what is no cell.
+    Disk i is cells[offsets[i]:offsets[i + 1]], nearest first; empty for what is no cell. `out`: a
+    buffer of any size for the cells; where it is too small, a new array is made.
     """
-    return _use().grid_disks(buffers.ids(cells), k)
+    if out is not None:
+        import numpy as np
+
+        out = buffers.room(out, (np.asarray(out).size,), "uint64")
+    return _use().grid_disks(buffers.ids(cells), k, out)
 
 
 def grid_distances(

@@ -6,7 +6,7 @@ Angles are radians. ctypes releases the GIL during calls; the library keeps no s
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .constants import MOST_CELLS
@@ -401,21 +401,22 @@ class Native:
         head = (_of(a, _PU64), _of(b, _PU64), len(a))
         _check(self._lib.bridge_grid_distances(*head, _of(out, _PI64)))
 
-    def grid_disks(self, cells: Iterable[int], k: int) -> tuple[Any, Any]:
+    def grid_disks(self, cells: Any, k: int, out: Any) -> tuple[Any, Any]:
         import numpy as np
 
-        ids = np.asarray(cells, np.uint64)
-        out, offsets = np.empty(0, np.uint64), np.zeros(len(ids) + 1, np.int64)
-        for _ in range(2):
-            n = self._lib.bridge_grid_disks(
-                _of(ids, _PU64), len(ids), _int(k), _of(out, _PU64), _of(offsets, _PI64), len(out)
-            )
-            if _check(n, k) <= len(out):
-                break
+        offsets = np.zeros(len(cells) + 1, np.int64)
+        room = len(cells) * (3 * k * (k + 1) + 1)
+        if out is None:
+            out = np.empty(room if k >= 0 and room <= MOST_CELLS else 0, np.uint64)
+        head = (_of(cells, _PU64), len(cells), _int(k))
+        n = _check(
+            self._lib.bridge_grid_disks(*head, _of(out, _PU64), _of(offsets, _PI64), len(out)), k
+        )
+        if n > len(out):
             if n > MOST_CELLS:
-                raise error(13, f"{len(ids)} disks of {k} steps")
-            out = np.empty(n, np.uint64)
-        return out if n == len(out) else out[:n].copy(), offsets
+                raise error(13, f"{len(cells)} disks of {k} steps")
+            return self.grid_disks(cells, k, np.empty(n, np.uint64))
+        return out[:n], offsets
 
     def planes_to_latlngs(
         self, face: int, u: Sequence[float], v: Sequence[float]

@@ -145,14 +145,18 @@ def cell_areas(cells: Any, unit: float, out: Any) -> None:
     out[:] = [cell_area(h) * unit if is_valid_cell(h) else math.nan for h in cells.tolist()]
 
 
-def grid_disks(cells: Any, k: int) -> tuple[Any, Any]:
+def grid_disks(cells: Any, k: int, out: Any) -> tuple[Any, Any]:
     import numpy as np
 
     if k < 0:
         raise error(2, f"k {k}")
     disks = [grid_disk(h, k) if is_valid_cell(h) else [] for h in cells.tolist()]
     offsets = np.cumsum([0, *map(len, disks)], dtype=np.int64)
-    return np.array([h for disk in disks for h in disk], np.uint64), offsets
+    if out is None or len(out) < offsets[-1]:
+        out = np.empty(offsets[-1], np.uint64)
+    out = out[: offsets[-1]]
+    out[:] = [h for disk in disks for h in disk]
+    return out, offsets
 
 
 def grid_distances(a: Any, b: Any, out: Any) -> None:

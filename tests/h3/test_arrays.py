@@ -155,7 +155,8 @@ def test_columns_of_a_table_are_not_copied(backend, monkeypatch):
 
 
 def test_places_to_write_that_do_not_fit(index):
-    for out in (np.empty(2, np.uint64), np.empty(3, np.int32), b"x" * 24, np.empty(6, np.uint64)[::2]):
+    steps = np.empty(6, np.uint64)[::2]
+    for out in (np.empty(2, np.uint64), np.empty(3, np.int32), b"x" * 24, steps):
         with pytest.raises(ValueError, match="out"):
             index.latlngs_to_cells([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 5, out=out)
     with pytest.raises(errors.H3DomainError):

@@ -3,6 +3,7 @@ search over all cells, and 50 digits near face centres. Numbers are those of the
 
 import math
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def test_far_cells_have_a_distance(index):
 def check_path(index, path, start, end):
     assert path[0] == start and path[-1] == end and len(set(path)) == len(path)
     assert len(path) == index.grid_distance(start, end) + 1
-    for a, b in zip(path, path[1:]):
+    for a, b in pairwise(path):
         assert official.are_neighbor_cells(a, b)
 
 

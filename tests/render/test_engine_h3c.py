@@ -319,6 +319,28 @@ def test_ctrl_c_ends_the_program(place, monkeypatch):
     assert gone(int((place[1] / "pid").read_text()))
 
 
+def test_a_job_from_the_shell(place, tmp_path, capsys):
+    """Three chunks with sound, joined to exactly what was asked for; a lost one alone is made again."""
+    from h3video.cli.main import main
+    from h3video.render.video import read_mp4
+
+    binary, model = place
+    command = ["render", "a fox", "--engine", "h3c", "--width", "64", "--height", "32"]
+    command += ["--frames", "57", "--chunk-frames", "22", "--steps", "4", "--codec", "ffv1"]
+    command += ["--engine-option", f"binary={binary}", "--engine-option", f"model={model}"]
+    command += ["-o", str(tmp_path / "out.mkv")]
+    assert main(command) == 0, capsys.readouterr().err
+    frames, _ = read_mp4(tmp_path / "out.mkv")
+    assert frames.shape == (57, 32, 64, 3) and len(calls(place)) == 3
+    with av.open(str(tmp_path / "out.mkv")) as file:
+        assert sum(f.samples for f in file.decode(audio=0)) == 57 * 32_000 // 24
+    (tmp_path / "out.mkv").unlink()
+    (tmp_path / "out.job" / "pieces" / "frames-0001.safetensors").unlink()
+    assert main(["resume", str(tmp_path / "out.job")]) == 0, capsys.readouterr().err
+    again, _ = read_mp4(tmp_path / "out.mkv")
+    assert len(calls(place)) == 4 and np.array_equal(frames, again)
+
+
 # ---- the screen ----
 
 

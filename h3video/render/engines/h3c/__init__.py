@@ -142,7 +142,7 @@ def open_engine(document: dict[str, Any], options: dict[str, str]) -> H3cEngine:
     if not model.is_dir():
         raise UsageError(
             f"model folder {model} is not there; h3.c needs the MiniMax-H3 snapshot in bfloat16 "
-            "(--model FOLDER)"
+            "(--engine-option model=FOLDER)"
         )
     settings = document["settings"]
     longest = max(c["frames"] for c in document["plan"]["chunks"])

@@ -320,7 +320,7 @@ def test_ctrl_c_ends_the_program(place, monkeypatch):
 
 
 def test_a_job_from_the_shell(place, tmp_path, capsys):
-    """Three chunks with sound, joined to exactly what was asked for; a lost one alone is made again."""
+    """Three chunks with sound, joined to what was asked for; a lost one alone is made again."""
     from h3video.cli.main import main
     from h3video.render.video import read_mp4
 

@@ -3,6 +3,7 @@
 # make native compile csrc/ into h3video/h3/_native with the local C compiler
 # make dist   the wheel with every platform's library, built with ziglang, checked and tried
 # make fuzz   junk for every function of csrc under sanitizers, 10 minutes (FUZZ_ARGS=--seconds=60)
+# make soak   200 kills of a small job at random moments; its files must come out byte-identical
 # make bench  the figures of the README (minutes)
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ COMFY_PIP  := $(COMFY_VENV)/bin/python -m pip install --quiet --disable-pip-vers
 DIST_VENV ?= .venv-dist
 PROMPT ?= a red circle moves left over blue waves
 
-.PHONY: demo test native dist fuzz bench lint clean
+.PHONY: demo test native dist fuzz bench lint clean soak
 
 demo: $(VENV)/.demo native
 	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
@@ -28,6 +29,9 @@ test: $(VENV)/.test $(COMFY_VENV)/.ready native lint
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+soak: $(VENV)/.test native
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/soak.py --kills $(or $(KILLS),200)
 
 bench: $(VENV)/.demo native
 	$(BIN)/python benchmarks/tiling.py

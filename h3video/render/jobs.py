@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..memory import PhaseMeter, format_bytes
+from ..memory import Phase, PhaseMeter, format_bytes
 from .chain import MERGED, Chain, Say
 from .document import NAME as DOCUMENT
 from .document import agree, chunk_plan, load_document, save_document, shown, versions
@@ -222,12 +222,37 @@ def bill_json(chain: Chain) -> dict[str, Any]:
     """The bill of a run as plain data."""
     document = chain.document
     return {
+        "ledger": against_ledger(chain),
         "job": str(chain.store.folder), "video": str(chain.output),
         "settings": document["settings"], "engine": document["engine"],
         "chunks": len(chain.plan.chunks), "made": [piece_name(*k) for k in chain.made],
         "phases": [p.to_json() for p in chain.meter.phases], "joins": chain.joins,
         "smaller": chain.smaller,
     }  # fmt: skip
+
+
+def against_ledger(chain: Chain) -> dict[str, Any] | None:
+    """Predicted and measured peaks of sampling and decoding; None where nobody can predict."""
+    highest: dict[str, Phase] = {}
+    for phase in chain.meter.phases:
+        kind = phase.name.split()[0]
+        if (phase.host_peak or 0) >= (highest.get(kind, phase).host_peak or 0):
+            highest[kind] = phase
+    if chain.document["engine"]["name"] != "diffusers" or "sample" not in highest:
+        return None
+    if chain.document["engine"]["worker"]:
+        return None  # the peaks are another process's
+    from dataclasses import replace
+
+    from .engines.diffusers_engine import job_of
+    from .reality import comparison, predicted
+    from .source import find_model
+
+    job = replace(job_of(chain.document), **chain.smaller)
+    source = find_model(job.model)
+    plan = job.token_plan(source.family, source.denoiser(job.dtype))
+    ledger = predicted(job, source.folder, plan, job.crop_plan(source.family))
+    return None if ledger is None else comparison(ledger, list(highest.values()))
 
 
 def bill_text(bill: dict[str, Any]) -> str:
@@ -245,6 +270,10 @@ def bill_text(bill: dict[str, Any]) -> str:
             f"{name:<8} {count:>6.0f} {seconds:>9.1f} {format_bytes(host or None):>12} "
             f"{format_bytes(device or None):>12}"
         )
+    if bill["ledger"] is not None:
+        from .reality import comparison_text
+
+        lines += ["", comparison_text(bill["ledger"])]
     lines += ["", *(f"join     {text}" for text in bill["joins"])]
     return "\n".join([*lines, f"video    {bill['video']}", f"job      {bill['job']}"])
 

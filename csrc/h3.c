@@ -973,31 +973,20 @@ static int placeOf(const Cap *cap, int a, int b) {
     return u < 0 ? 5 : 0; /* the pentagon itself is at 0 */
 }
 
-/* Cells of rings on a cap as they are found: by face, lattice points, their ranges, and the place
- * in the answer. */
+/* Cells of rings on a cap as they are found: by face, lattice points and the place in the answer. */
 typedef struct {
     int64_t count, on[5];
     int32_t *a[5], *b[5], *at[5], *distances;
-    Grid range[5];
 } Found;
-
-static void widen(int *low, int *high, int x) {
-    *low = x < *low ? x : *low;
-    *high = x > *high ? x : *high;
-}
 
 static void keep(const Cap *cap, int place, int a, int b, int distance, Found *f) {
     int m = place < 3 ? place : place - 1;
     const int *t = cap->matrix[m];
     int p = t[0] * a + t[1] * b + cap->corner[m].a, q = t[2] * a + t[3] * b + cap->corner[m].b;
     int64_t i = f->on[m]++;
-    Grid *range = &f->range[m];
     f->a[m][i] = p;
     f->b[m][i] = q;
     f->at[m][i] = (int32_t)f->count;
-    widen(&range->a0, &range->a1, p);
-    widen(&range->b0, &range->b1, q);
-    widen(&range->c0, &range->c1, p - q);
     if (f->distances) f->distances[f->count] = distance;
     f->count++;
 }
@@ -1030,6 +1019,18 @@ static void ringsOnCap(const Cap *cap, int turns, int first, int last, const int
     }
 }
 
+/* The ranges that hold n lattice points. */
+static Grid rangeOf(const int32_t *a, const int32_t *b, int64_t n) {
+    Grid r = {a[0], a[0], b[0], b[0], a[0] - b[0], a[0] - b[0], 0, NULL, NULL};
+    for (int64_t i = 1; i < n; i++) {
+        int c = a[i] - b[i];
+        r.a0 = a[i] < r.a0 ? a[i] : r.a0, r.a1 = a[i] > r.a1 ? a[i] : r.a1;
+        r.b0 = b[i] < r.b0 ? b[i] : r.b0, r.b1 = b[i] > r.b1 ? b[i] : r.b1;
+        r.c0 = c < r.c0 ? c : r.c0, r.c1 = c > r.c1 ? c : r.c1;
+    }
+    return r;
+}
+
 /* Cells of rings on the five faces around a pentagon; returns their number or -H3Error. */
 static int64_t ringsAroundPentagon(const Cap *cap, int turns, int first, int last, Workshop *w,
                                    H3Index *out, int *distances) {
@@ -1044,14 +1045,12 @@ static int64_t ringsAroundPentagon(const Cap *cap, int turns, int first, int las
         f.a[m] = spots;
         f.b[m] = spots + room;
         f.at[m] = spots + 2 * room;
-        f.range[m] = (Grid){INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN,
-                            0, NULL, NULL};
     }
     ringsOnCap(cap, turns - cap->turns[0], first, last, as, w->count, &f);
     for (int m = 0; m < 5; m++) {
         int64_t n = f.on[m];
-        if (n && !cellsOnFace(cap->corner[m].face, f.range[m], f.a[m], f.b[m], n, 0, 0, still,
-                              cap->res, w, cells))
+        if (n && !cellsOnFace(cap->corner[m].face, rangeOf(f.a[m], f.b[m], n), f.a[m], f.b[m], n, 0,
+                              0, still, cap->res, w, cells))
             return -(int64_t)E_MEMORY_ALLOC;
         for (int64_t i = 0; i < n; i++) out[f.at[m][i]] = cells[i];
     }

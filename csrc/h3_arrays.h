@@ -73,7 +73,7 @@ INLINE void cellsBody(CELLS_PARAMS) {
                 w->sum[i] += (p - 7.0 * w->a[i] + 3.0) * weight;
             }
     }
-    const int64_t used = T.used[res], header = (int64_t)blank(res, 0) ^ used;
+    const int64_t used = usedBy[res], header = (int64_t)blank(res, 0) ^ used;
     const H3Index *tops = &T.top[0][0][0];
     for (int i = 0; i < n; i++) {
         int64_t sum = bitsOf(w->sum[i] + 4503599627370496.0);
@@ -135,10 +135,10 @@ INLINE void digitsBody(DECODE_PARAMS) {
         int64_t res = h >> 52 & 15, base = h >> 45 & 127;
         w->bad[i] = bad & 1;
         w->odd[i] = res & 1;
-        w->digits[i] = h & T.used[res];
+        w->digits[i] = h & usedBy[res];
         w->slot[i] = 8 * base;
         w->pairs[i] = (res + 1) >> 1;
-        w->fix[i] = T.kind[base];
+        w->fix[i] = kindOf[base];
     }
     for (int i = 0; i < n; i++) { /* one in ten */
         if (!w->fix[i] || !w->digits[i]) continue;
@@ -265,7 +265,7 @@ static void markHard(Block *w, int n) {
     for (int i = 0; i < n; i++) {
         double a = 3.0 * w->a[i], b = 3.0 * w->b[i], room = 3.0 * w->limit[i] - (w->odd[i] ? 9.0 : 3.0);
         int inside = (a + b <= room) & (b - 2.0 * a <= room) & (a - 2.0 * b <= room);
-        int pentagon = T.kind[w->slot[i] >> 3] == 1 && !w->digits[i];
+        int pentagon = kindOf[w->slot[i] >> 3] == 1 && !w->digits[i];
         w->top[i] = !inside || pentagon || w->bad[i];
     }
 }
@@ -374,13 +374,13 @@ int64_t H3_EXPORT(areValidCells)(const H3Index *cells, int64_t n, uint8_t *out) 
 #define RELATIVES_PARAMS                                                              \
     const H3Index *restrict cells, int64_t n, int res, int toChildren, H3Index *restrict out
 INLINE int64_t relativesBody(RELATIVES_PARAMS) {
-    const int64_t below = (INT64_C(1) << DIGIT_SHIFT(res)) - 1, mine = T.used[res];
+    const int64_t below = (INT64_C(1) << DIGIT_SHIFT(res)) - 1, mine = usedBy[res];
     int64_t failed = 0;
     if (toChildren)
         for (int64_t i = 0; i < n; i++) {
             int64_t h = (int64_t)cells[i], own = h >> 52 & 15;
             int64_t good = -(validity(cells[i]) & (own <= res));
-            h = (h & ~(mine ^ T.used[own]) & ~(INT64_C(15) << 52)) | (int64_t)res << 52;
+            h = (h & ~(mine ^ usedBy[own]) & ~(INT64_C(15) << 52)) | (int64_t)res << 52;
             out[i] = (H3Index)(h & good);
             failed += 1 + good;
         }

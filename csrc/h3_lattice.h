@@ -105,8 +105,6 @@ static struct {
      * on the face that carries this digit, and the turns from digits to that face's axes. */
     Spot start[NUM_BASE_CELLS][8];
     int64_t startAt[128 * 8], startFace[128 * 8], startTurns[128 * 8], startFlags[128 * 8];
-    int64_t kind[128];        /* 0: hexagon, 1: pentagon, 2: no base cell */
-    int64_t used[16];         /* bits of the digits that a resolution uses */
     int64_t pair[64];         /* two digits as one step of an even level, packed */
     uint8_t around[NUM_BASE_CELLS][7], aroundTurns[NUM_BASE_CELLS][7]; /* by digit; 255: none */
     uint32_t digitMap[32];    /* states of Grid: eight digits, turned */
@@ -357,9 +355,11 @@ int H3_EXPORT(isResClassIII)(H3Index h) { return H3_EXPORT(getResolution)(h) & 1
 #define baseOf H3_EXPORT(getBaseCellNumber)
 
 /* The bits of the digits that a resolution uses. */
-static H3Index usedDigits(int res) {
-    return (H3Index)DIGITS & ~((UINT64_C(1) << DIGIT_SHIFT(res)) - 1);
-}
+#define USED(r) (DIGITS & ~((INT64_C(1) << DIGIT_SHIFT(r)) - 1))
+static const int64_t usedBy[16] = {USED(0),  USED(1),  USED(2),  USED(3), USED(4),  USED(5),
+                                   USED(6),  USED(7),  USED(8),  USED(9), USED(10), USED(11),
+                                   USED(12), USED(13), USED(14), USED(15)};
+static H3Index usedDigits(int res) { return (H3Index)usedBy[res]; }
 
 /* First digit that is not 0, or 0. */
 static int leading(H3Index h) {
@@ -397,18 +397,16 @@ static H3Index turnIndex(int turns, H3Index h) {
 /* Is a cell a pentagon? Tables must be ready. */
 static int isFive(H3Index h) { return T.pentagon[baseOf(h)] && !leading(h); }
 
-/* Which base cells are pentagons, 64 a word. */
-#define PENTAGONS_LOW (INT64_MIN | INT64_C(0x402004001004010))
-#define PENTAGONS_HIGH INT64_C(0x20080200080100)
+/* Base cells: 1: pentagon, 2: there is none. */
+static const int64_t kindOf[128] = {[4] = 1,   [14] = 1,  [24] = 1,  [38] = 1,  [49] = 1,  [58] = 1,
+                                    [63] = 1,  [72] = 1,  [83] = 1,  [97] = 1,  [107] = 1, [117] = 1,
+                                    [122] = 2, [123] = 2, [124] = 2, [125] = 2, [126] = 2, [127] = 2};
 
-/* 1 for a cell; without branches and tables. */
+/* 1 for a cell; without branches. */
 INLINE int64_t validity(H3Index h) {
-    int64_t res = h >> 52 & 15, base = h >> 45 & 127;
-    int64_t used = (int64_t)(~UINT64_C(0) << DIGIT_SHIFT(res)) & DIGITS, d = (int64_t)h & used;
-    int64_t pentagons = base < 64 ? PENTAGONS_LOW : PENTAGONS_HIGH;
+    int64_t used = usedBy[h >> 52 & 15], d = (int64_t)h & used, kind = kindOf[h >> 45 & 127];
     int64_t rest = ((int64_t)(h >> 56) ^ 8) | ((((int64_t)h | used) & DIGITS) ^ DIGITS);
-    rest |= (d & d >> 1 & d >> 2 & EACH) | (base >= NUM_BASE_CELLS);
-    rest |= (int64_t)((uint64_t)pentagons >> (base & 63)) & leadsWithK(d);
+    rest |= (d & d >> 1 & d >> 2 & EACH) | (kind & 2) | (kind & leadsWithK(d));
     return rest == 0;
 }
 
@@ -599,8 +597,6 @@ static void buildTop(void) {
 static int64_t packed(int a, int b) { return (int64_t)a * (INT64_C(1) << 32) + b; }
 
 static void buildStarts(void) {
-    for (int i = 0; i < 128; i++) T.kind[i] = i < NUM_BASE_CELLS ? T.pentagon[i] : 2;
-    for (int r = 0; r < 16; r++) T.used[r] = (int64_t)usedDigits(r);
     for (int c = 0; c < NUM_BASE_CELLS; c++)
         for (int digit = 0; digit < 7; digit++) {
             Spot s = T.start[c][digit];

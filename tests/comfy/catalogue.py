@@ -43,6 +43,7 @@ WORKFLOWS = {name: _plain(name, make) for name, make in graphs.WORKFLOWS.items()
     ),
     "wan22_regions": _sampled("Wan 2.2 with regions", sampling.wan22_regions),
     "long_clip": _sampled("Long clip in time windows", sampling.long_clip),
+    "long_chunks": _sampled("Long video in saved chunks", sampling.long_chunks),
 }
 """Name -> workflow; workflows/tests/ has files of these names."""
 

@@ -32,6 +32,7 @@ MODELS = {
     graphs.REAL.transformer: (f"{WAN21}/diffusion_models", "diffusion_models"),
     sampling.WAN_HIGH: (f"{WAN22}/diffusion_models", "diffusion_models"),
     sampling.WAN_LOW: (f"{WAN22}/diffusion_models", "diffusion_models"),
+    sampling.WAN_I2V: (f"{WAN21}/diffusion_models", "diffusion_models"),
     graphs.TEXT_ENCODER: (f"{WAN21}/text_encoders", "text_encoders"),
     graphs.REAL.vae: (f"{WAN21}/vae", "vae"),
     sampling.H3_MODEL: (f"{HUB}/unsloth/MiniMax-H3-GGUF/resolve/main", "diffusion_models"),
@@ -190,6 +191,25 @@ PLANS = {
         "Context Windows on the same model.\n\n"
         "One prompt holds for the whole clip. Needs Wan 2.1 T2V 1.3B, its text encoder and its "
         "VAE.",
+    ),
+    "long_chunks": Plan(
+        (
+            Group("1. Model", ((1, 2, 3),)),
+            Group("2. Prompts", ((5, 6),)),
+            Group("3. The chunk of this run", ((7,), (8, 9))),
+            Group("4. Sample", ((4, 10), (11, 12))),
+            Group("5. Keep, join, save", ((13, 14), (15, 16))),
+        ),
+        "## Long video in chunks that are kept\n\n"
+        "**H3 Chunk Plan** cuts the clip into chunks on the model's frame grid and takes the first "
+        "that is missing. **H3 Chunk Save** keeps it the moment it is made. Queue this as often as "
+        "there are chunks (here 4); the last run joins them and saves the video.\n\n"
+        "If ComfyUI stops, start it and queue again: finished chunks are loaded, nothing before "
+        "them runs. Set the sampler's seed to *fixed*: a finished chunk that would be made "
+        "otherwise now stops the run and names what differs.\n\n"
+        "The first chunk starts from the picture, the others from the last picture of the one "
+        "before. A new clip needs a new `folder`. Needs Wan 2.1 I2V 480p, its text encoder and "
+        "its VAE.",
     ),
     "hex_upscale": Plan(
         (

@@ -21,6 +21,7 @@ H3_TINY = "h3video_tiny_minimax_h3.safetensors"
 WAN_SMALL = "wan2.1_t2v_1.3B_fp16.safetensors"
 WAN_HIGH = "wan2.2_t2v_high_noise_14B_fp8_scaled.safetensors"
 WAN_LOW = "wan2.2_t2v_low_noise_14B_fp8_scaled.safetensors"
+WAN_I2V = "wan2.1_i2v_480p_14B_fp8_scaled.safetensors"
 WAN_VAE = "wan_2.1_vae.safetensors"
 NANO, NANO_VAE = "h3video_nano.safetensors", "h3video_nano_vae.safetensors"
 
@@ -203,6 +204,37 @@ def long_clip(tiny: bool) -> Prompt:
         "10": node("VAEDecode", samples=["9", 0], vae=["3", 0]),
     }  # fmt: skip
     return _save(prompt, 11, ["10", 0], 8.0 if tiny else 16.0, "long_clip")
+
+
+def long_chunks(tiny: bool) -> Prompt:
+    """Fifteen seconds from a picture, chunk by chunk, each kept on disk; every run makes one."""
+    size = Size(160, 96, 17, 3) if tiny else Size(832, 480, 241, 20)
+    fps = 8.0 if tiny else 16.0
+    words = (
+        "a red circle moves left over blue waves" if tiny else
+        "a steam train crosses a mountain viaduct in autumn, seen from a drone that follows it"
+    )  # fmt: skip
+    prompt = {
+        "1": _wan(tiny, WAN_I2V), "2": _umt5(tiny), "3": _wan_vae(tiny),
+        "4": _shift(["1", 0], 5.0),
+        "5": text(words, "Prompt"), "6": _negative(tiny),
+        "7": node("H3ChunkPlan", frames=size.length, chunk_frames=9 if tiny else 81, family="wan",
+                  folder="h3_chunks/example", index=-1, continuity="first-frame",
+                  overlap_frames=-1, content="images", fps=fps),
+        "8": node("LoadImage", "Start picture", image=TINY_PICTURE if tiny else PICTURE),
+        "9": node("H3ChunkLoad", "Last picture of the chunk before", chunks=["7", 0],
+                  content="images", offset=-1, last_frames=1, otherwise=["8", 0]),
+        "10": node("WanImageToVideo", positive=["5", 0], negative=["6", 0], vae=["3", 0],
+                   width=size.width, height=size.height, length=["7", 2], batch_size=1,
+                   start_image=["9", 0]),
+        "11": _sample("", ["4", 0], ["10", 0], ["10", 1], ["10", 2], size, 5.0),
+        "12": node("VAEDecode", samples=["11", 0], vae=["3", 0]),
+        "13": node("H3ChunkSave", value=["12", 0], chunks=["7", 0], content="images",
+                   if_changed="stop", index=-1, precision="exact"),
+        "14": node("H3ChunkJoin", chunks=["7", 0], join="cell", colour="hold", after=["13", 0],
+                   hex_res=-1),
+    }  # fmt: skip
+    return _save(prompt, 15, ["14", 0], fps, "long_chunks")
 
 
 def hex_upscale(tiny: bool) -> Prompt:

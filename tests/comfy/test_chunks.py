@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import importlib
+import json
 import shutil
 import sys
 import threading
@@ -201,6 +202,18 @@ def test_latents_are_saved_and_loaded_in_another_run(own):
     assert own.run(load).expect().outputs["3"] == first.outputs["4"]
     again = own.run(save).expect()
     assert report(again, "3") == "chunk 0 (latents): was finished" and "2" not in again.executed
+
+
+def test_the_example_workflow(own):
+    """As a user runs it: once for every chunk; the last run saves the video."""
+    from comfy_harness.pack import ROOT
+
+    file = ROOT / "workflows" / "tests" / "long_chunks.json"
+    prompt = json.loads(file.read_text(encoding="utf-8"))
+    first = own.run(prompt).expect()
+    assert "16" not in first.outputs and "1 of 2 chunks" in report(first, "14")
+    second = own.run(prompt).expect()
+    assert second.outputs["16"]["images"] and "17 frames of 2 chunks" in report(second, "14")
 
 
 # ---- in this process ----

@@ -62,7 +62,7 @@ def models() -> dict[str, tuple[Any, tuple[int, int, int], int]]:
     found = {
         "wan": (tiny.wan(bf16, dim=640, ffn_dim=1728, num_heads=40, num_layers=2), (16, 8, 1)),
         "hunyuan": (
-            tiny.hunyuan(bf16, hidden_size=384, num_heads=24, axes_dim=[4, 6, 6], mlp_ratio=4.0),
+            tiny.hunyuan(bf16, hidden_size=768, num_heads=24, axes_dim=[8, 12, 12], mlp_ratio=4.0),
             (16, 8, 1),
         ),
         "ltx": (tiny.ltx(bf16, cross_attention_dim=512, attention_head_dim=16,

@@ -39,12 +39,12 @@ class H3HexTiles(io.ComfyNode):
                 io.Int.Input(
                     "overlap", default=-1, min=-1, max=4096, step=16,
                     tooltip="Width in pixels of the band that neighbouring tiles share. -1: four "
-                    "tokens, which shows no seam. 0: a hard edge.",
+                    "tokens (three where they are 32 px), which shows no seam. 0: a hard edge.",
                 ),
                 advanced(io.Int.Input(
                     "halo", default=-1, min=-1, max=4096, step=16, optional=True,
-                    tooltip="Pixels that a tile sees beyond its cells. -1: three tokens. More "
-                    "context costs time.",
+                    tooltip="Pixels that a tile sees beyond its cells. -1: 48, or half the overlap "
+                    "if that is more. More context costs time.",
                 )),
                 advanced(io.Combo.Input(
                     "shape", options=["hex", "rect", "none"], default="hex", optional=True,

@@ -82,18 +82,22 @@ class TileRunner:
         share     of the pass that this block is
         last      whether to blend the tiles
         release   tensors that the host never reads again, though it keeps their names: their
-                  memory is given back once all tiles have their rows
+                  memory is given back, that of the streams once all tiles have their rows. Later
+                  blocks, too: a host may make placeholders real (joining text and frame)
         Returns full sequences. Before the last block of exchange "step" they are placeholders of
         the right shape without memory: the tiles' states are kept here.
         """
         started = self._now()
         if self.exchange == "block":
             return self._exchange(streams, call, share, last, started)
+        for value in release:
+            if not _within(value, streams):
+                _release(value)
         if not self._states:
             self._gather(streams)
-            streams.clear()
-            for value in release:
-                _release(value)
+        streams.clear()
+        for value in release:
+            _release(value)
         for k, tile in enumerate(self.tiles):
             states = self._here(self._states[k])
             self._own(started)
@@ -119,7 +123,9 @@ class TileRunner:
     def retable(self, table: TileTable, edit: Callable[[Streams], Streams]) -> None:
         """Go on with other sequences (text and frame become one, say) of the same tiles."""
         if self._states:
-            self._states = [self._away(edit(self._here(s))) for s in self._states]
+            for k, states in enumerate(self._states):  # in place: one tile's old states at a time
+                self._states[k] = self._away(edit(self._here(states)))
+            del states
             self._shapes = {}
             for name, state in self._states[0].items():
                 total = table.sequences[name].total
@@ -314,6 +320,12 @@ def _pieces(frames: int, channels: int) -> Iterator[tuple[int, int, slice]]:
     for begin in range(0, frames, step):
         for first in range(0, channels, wide):
             yield begin, min(begin + step, frames), slice(first, min(first + wide, channels))
+
+
+def _within(value: Tensor, streams: Streams) -> bool:
+    """Whether a tensor shares memory with one of the streams."""
+    data = value.untyped_storage().data_ptr()
+    return any(data == other.untyped_storage().data_ptr() for other in streams.values())
 
 
 def _release(value: Tensor) -> None:

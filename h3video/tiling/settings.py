@@ -22,8 +22,8 @@ class HexSettings:
     """Settings of a tiling; the defaults are what most people should use.
 
     hex_res          H3 resolution 0..15, or "auto": the coarsest grid whose tile fits the budget
-    overlap          px shared along every cell edge; None: 4 tokens; 0: a hard partition
-    halo             px of context seen beyond a cell's edge; None: 3 tokens (crops: 4 latents)
+    overlap          px shared along every cell edge; None: 4 tokens (3 of 32 px); 0: hard
+    halo             px of context seen beyond a cell's edge; None: 48 (crops: 4 latents)
     budget           share of the frame's tokens in a tile, or bytes; None: see plan_token_tiles
     shape            hex | rect (the baseline) | none (one tile)
     span, rotation   of the grid over the frame, see plan_latent_tiles

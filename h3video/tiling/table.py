@@ -106,7 +106,8 @@ class TileTable:
                     for name, sequence in self.sequences.items()
                 }
                 area = owned * sum(window.weights) / self.plan.latent_frames
-                tensors = {name: self._put(i.index) for name, i in indices.items()}
+                once = {self.sequences[name]: self._put(i.index) for name, i in indices.items()}
+                tensors = {name: once[self.sequences[name]] for name in indices}
                 tiles.append(
                     Tile(number, window, len(tokens), area, *shared, indices, tensors,
                          self.sequences)

@@ -8,6 +8,7 @@ frame's by construction. Plans are plain integers; nothing here needs torch.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,11 +24,8 @@ from .windows import TimeWindow, plan_windows
 
 log = logging.getLogger("h3video")
 
-MIN_OVERLAP_TOKENS = 4
-"""A narrower fade is a hard step on the token grid (32 px over 16 px tokens shows as a line)."""
-
-HALO_TOKENS = 3
-"""Tokens seen beyond the cell's edge by default: half the fade and one more for context."""
+HALO_PX = 48.0
+"""Px seen beyond a cell's edge by default, or half the fade where that is wider."""
 
 DEFAULT_SHARES = (DEFAULT_SHARE, 1.0 / 4.0)
 """Shares of the frame that are tried without a budget."""
@@ -35,9 +33,25 @@ DEFAULT_SHARES = (DEFAULT_SHARE, 1.0 / 4.0)
 MAX_PRICE = 1.6
 """Tokens run against the frame's up to which less memory is preferred to less work."""
 
+TURNS = ((0.0, 30.0), (10.0, 20.0))
+"""Degrees that are tried without a rotation: the second pair where the first is not good enough."""
+
+ENOUGH = 0.3
+"""Estimated peak against the full frame's at which no other rotation is tried."""
+
 MAX_TILES = 1024
 MAX_ELEMENTS = 2**31
 """Tensors of this many elements break kernels on Metal and some on CUDA."""
+
+
+def fade_tokens(token_px: int) -> int:
+    """Tokens that a fade must cover at least.
+
+    A narrower one is a hard step on the token grid: over 2 tokens the largest step of the weight
+    is 0.69, over 3 it is 0.43, over 4 it is 0.37. Tokens of 32 px get 3 of them: 96 px is wider
+    than the 64 px of everyone else, and a fourth would cost a fifth more work.
+    """
+    return 4 if token_px < 32 else 3
 
 
 class NothingFits(UsageError):
@@ -237,15 +251,15 @@ def plan_latent_tiles(
     """Plan the token tiles of a clip whose frame is columns x rows tokens.
 
     hex_res    H3 resolution 0..15, or "auto": the coarsest whose tile fits the budget
-    overlap    px shared along every cell edge; None: 4 tokens. 0 is a hard partition.
-               Narrower than 4 tokens is widened with a warning
-    halo       px of context seen beyond a cell's edge; None: 3 tokens, at least overlap / 2
+    overlap    px shared along every cell edge; None: 4 tokens (3 where they are 32 px
+               wide). 0 is a hard partition. Narrower than that is widened with a warning
+    halo       px of context seen beyond a cell's edge; None: 48, at least overlap / 2
     budget     see parse_budget; None with "auto": at most a third of the frame's tokens, and the
                least memory at a price up to 1.6, or else the least price (a frame so small that
                nothing fits is not tiled); None with a hex_res: no limit
     shape      hex | rect (same area) | none (one tile)
     denoiser   the transformer's sizes: needed for a budget in bytes and for times
-    rotation   of the grid in degrees; None: 0, or with "auto" whichever of 0 and 30 is better
+    rotation   of the grid in degrees; None: 0, or with "auto" whichever of a few is best
     window, window_overlap, window_mode   latent frames a tile takes at a time, see plan_windows
 
     Raises UsageError when a value is out of range or nothing fits the budget.
@@ -291,7 +305,7 @@ def plan_latent_tiles(
             )  # fmt: skip
             if _fits(plan, limit, shape, hex_res):
                 _check_elements(plan)
-                _warn_overlap(plan, overlap, MIN_OVERLAP_TOKENS * family.token_px)
+                _warn_overlap(plan, overlap)
                 return plan
         assert plan is not None
         if smallest is None or plan.tile_tokens < smallest.tile_tokens:
@@ -312,10 +326,10 @@ def _best(
     **settings: Any,
 ) -> TokenPlan:  # fmt: skip
     """The plan that most people should use, see plan_latent_tiles."""
-    turns = (0.0, 30.0) if rotation is None and settings["shape"] == "hex" else (rotation or 0.0,)
-    found = []
-    for share in DEFAULT_SHARES:
-        for turn in turns:
+    free = rotation is None and settings["shape"] == "hex"
+    found: list[TokenPlan] = []
+    for turns in TURNS if free else ((rotation or 0.0,),):
+        for share, turn in itertools.product(DEFAULT_SHARES, turns):
             try:
                 plan = plan_latent_tiles(
                     columns, rows, latent_frames, family, budget=share, rotation=turn, **settings
@@ -323,6 +337,8 @@ def _best(
             except NothingFits:
                 continue
             found.append(plan)
+        if any(plan.price <= MAX_PRICE and _saving(plan) <= ENOUGH for plan in found):
+            break
     cheap = [plan for plan in found if plan.price <= MAX_PRICE]
     if cheap:
         return min(cheap, key=lambda p: (p.activation_bytes() or 0, p.tile_tokens))
@@ -332,6 +348,11 @@ def _best(
     return plan_latent_tiles(
         columns, rows, latent_frames, family, rotation=rotation or 0.0, **whole
     )  # fmt: skip
+
+
+def _saving(plan: TokenPlan) -> float:
+    """The estimated peak against the full frame's; 0 where the model's shape is unknown."""
+    return (plan.activation_bytes() or 0) / (plan.untiled_bytes() or 1)
 
 
 def _limit(budget: float | int | None, denoiser: DenoiserShape | None) -> float | int | None:
@@ -376,11 +397,11 @@ def _check_elements(plan: TokenPlan) -> None:
         )
 
 
-def _warn_overlap(plan: TokenPlan, asked: float | None, narrowest: float) -> None:
+def _warn_overlap(plan: TokenPlan, asked: float | None) -> None:
     if asked is None or len(plan.tiles) == 1 or plan.overlap == asked:
         return
     why = (
-        f"a fade under {MIN_OVERLAP_TOKENS} tokens shows as a line"
+        f"a fade under {fade_tokens(plan.family.token_px)} tokens shows as a line"
         if plan.overlap > asked
         else f"a cell is only {plan.grid.max_overlap():.0f} px wide"
     )
@@ -403,10 +424,10 @@ def _tiles(
     """Tiles of a grid with the overlap and halo that are really used."""
     import numpy as np
 
-    narrowest = float(MIN_OVERLAP_TOKENS * token_px)
+    narrowest = float(fade_tokens(token_px) * token_px)
     wanted = narrowest if overlap is None else (max(overlap, narrowest) if overlap > 0.0 else 0.0)
     used_overlap = min(wanted, grid.max_overlap())
-    used_halo = max(float(HALO_TOKENS * token_px) if halo is None else halo, used_overlap / 2.0)
+    used_halo = max(HALO_PX if halo is None else halo, used_overlap / 2.0)
     spatial = columns * rows
     if shape == "none" or len(grid.cells) == 1:
         cells = tuple(range(len(grid.cells)))

@@ -148,6 +148,24 @@ def test_between_blocks_nothing_of_the_full_frame_is_held():
     assert hidden.shape == between.shape and hidden.untyped_storage().nbytes() <= 16
 
 
+def test_what_the_host_does_not_read_is_gone_before_the_tiles_are_copied():
+    plan = plan_for("step")
+    hidden, spare = torch.randn(1, plan.frame_tokens, 8), torch.randn(1, plan.frame_tokens, 8)
+    seen = []
+    runner = TileRunner(table_of(plan))
+    gather = runner._gather
+    runner._gather = lambda s: (seen.append(spare.untyped_storage().nbytes()), gather(s))
+    runner.block({"img": hidden}, lambda t, s: s, 0.5, False, release=(hidden, spare))
+    assert seen[0] <= 16
+    # a host that joins the placeholders makes a whole frame of zeros, which nothing needs either
+    joined = torch.zeros(1, plan.frame_tokens, 8)
+    held = []
+    out = runner.block({"img": joined}, lambda t, s: held.append(joined.untyped_storage().nbytes())
+                       or s, 0.5, True, release=(joined,))["img"]  # fmt: skip
+    assert max(held) <= 16
+    assert out.shape == joined.shape and out.abs().max() > 0
+
+
 def test_only_active_tiles_run():
     plan = plan_for()
     ran = []

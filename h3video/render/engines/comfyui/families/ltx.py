@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
@@ -109,11 +110,15 @@ class LtxFamily(Family):
 
     @contextlib.contextmanager
     def overrides(self, runner: Callable[[], TileRunner | None]) -> Iterator[None]:
-        """The output head a few latent frames at a time, where it is a method of its own."""
-        if self._guides() or not hasattr(self.model, "_process_output"):
-            yield
-            return
-        with replaced(self.model, "_process_output", _by_frames):
+        """Rotary tables by tile; the output head a few latent frames at a time.
+
+        Both where they are methods of their own.
+        """
+        with contextlib.ExitStack() as stack:
+            if hasattr(self.model, "_precompute_freqs_cis"):
+                stack.enter_context(replaced(self.model, "_precompute_freqs_cis", _by_tile))
+            if not self._guides() and hasattr(self.model, "_process_output"):
+                stack.enter_context(replaced(self.model, "_process_output", _by_frames))
             yield
 
 
@@ -149,6 +154,7 @@ class LtxAvFamily(LtxFamily):
             **{name: modulation(tile, args[name]) for name in picture},
             "v_pe": positions(tile, args["v_pe"]),
             "v_cross_pe": positions(tile, args["v_cross_pe"]),
+            **{name: whole(args[name]) for name in ("a_pe", "a_cross_pe")},
             **self._mask(tile, args),
         }
 
@@ -163,6 +169,36 @@ class LtxAvFamily(LtxFamily):
     def releasable(self, key: BlockKey, args: Args) -> Collection[Tensor]:
         """The picture's embedding."""
         return (args["img"][0],)
+
+
+class TileRotary:
+    """A rotary table of which only the rows that a tile asks for are ever made.
+
+    The whole table takes four times the memory of the hidden states, more than all tiles. A row
+    depends on its own token's coordinates alone.
+
+    make    coordinates [B, axes, S, ...] -> the rows of S tokens
+    """
+
+    def __init__(self, make: Callable[[Tensor], Any], coordinates: Tensor) -> None:
+        self.make = make
+        self.coordinates = coordinates.clone()  # the model goes on to scale them in place
+
+    def rows(self, tile: Tile) -> Any:
+        """The rows of a tile's tokens, as the model makes them."""
+        return self.make(tile.rows("img", self.coordinates, 2))
+
+    @functools.cached_property
+    def whole(self) -> Any:
+        """Every row: sound has few."""
+        return self.make(self.coordinates)
+
+
+def _by_tile(original: Any) -> Any:
+    def precompute(indices_grid: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return TileRotary(lambda grid: original(grid, *args, **kwargs), indices_grid)
+
+    return precompute
 
 
 def _by_frames(original: Any) -> Any:
@@ -203,10 +239,17 @@ def _frames_of(value: Any, start: int, stop: int, spatial: int, frames: int) -> 
 
 
 def positions(tile: Tile, pe: Any) -> Any:
-    """Rotary rows: [B, 1, S, ...] (0.3), or ([B, S, ...], how) later."""
+    """Rotary rows: [B, 1, S, ...] (0.3), or ([B, S, ...], how) later, or made when asked for."""
+    if isinstance(pe, TileRotary):
+        return pe.rows(tile)
     if isinstance(pe, tuple):
         return (tile.rows("img", pe[0], 1), *pe[1:])
     return tile.rows("img", pe, 2 if pe.ndim == 6 else 1)
+
+
+def whole(pe: Any) -> Any:
+    """Rotary rows that every tile needs."""
+    return pe.whole if isinstance(pe, TileRotary) else pe
 
 
 def modulation(tile: Tile, value: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -35,6 +35,10 @@ class MiniMaxH3Family(Family):
         "every tile carries the whole sound track; its prediction is the mean over tiles by the "
         "area that each owns"
     )
+
+    def __init__(self, model: Any, arguments: Mapping[str, Any]) -> None:
+        super().__init__(model, arguments)
+        self._embedded: list[Tensor] = []
 
     @property
     def video(self) -> VideoFamily:
@@ -97,8 +101,10 @@ class MiniMaxH3Family(Family):
         return {"img": streams["img"].squeeze(0)}
 
     def releasable(self, key: BlockKey, args: Args) -> Collection[Tensor]:
-        """The packed embedding."""
-        return (args["img"],)
+        """The packed embedding, and the frame's own, which the model copied into it."""
+        spent = [args["img"], *self._embedded]
+        self._embedded.clear()
+        return spent
 
     def _layout(self, total: int) -> list[tuple[int, int, str]]:
         """(start, stop, kind) of every segment; empty when the model's layout is not known."""
@@ -119,9 +125,24 @@ class MiniMaxH3Family(Family):
 
     @contextlib.contextmanager
     def overrides(self, runner: Callable[[], TileRunner | None]) -> Iterator[None]:
-        """The output head in pieces."""
-        with replaced(self.model.final_layer, "forward", _final_layer):
+        """The output head in pieces; the embedding cast where it is made, to know the tensor."""
+        with (
+            replaced(self.model.final_layer, "forward", _final_layer),
+            replaced(self.model.video_patch_proj, "forward", self._embed),
+        ):
             yield
+        self._embedded.clear()
+
+    def _embed(self, original: Any) -> Any:
+        context = self.arguments.get("context")
+        dtype = getattr(context, "dtype", None)  # what the model computes in
+
+        def forward(rows: Tensor) -> Tensor:
+            out: Tensor = original(rows).to(dtype)
+            self._embedded.append(out)
+            return out
+
+        return forward if dtype is not None else original
 
 
 def _final_layer(original: Any) -> Any:

@@ -203,7 +203,7 @@ PLANS = {
         "## Long video in chunks that are kept\n\n"
         "**H3 Chunk Plan** cuts the clip into chunks on the model's frame grid and takes the first "
         "that is missing. **H3 Chunk Save** keeps it the moment it is made. Queue this as often as "
-        "there are chunks (here 4); the last run joins them and saves the video.\n\n"
+        "there are chunks (here 3); the last run joins them and saves the video.\n\n"
         "If ComfyUI stops, start it and queue again: finished chunks are loaded, nothing before "
         "them runs. Set the sampler's seed to *fixed*: a finished chunk that would be made "
         "otherwise now stops the run and names what differs.\n\n"

@@ -1057,40 +1057,109 @@ static int64_t ringsAroundPentagon(const Cap *cap, int turns, int first, int las
     return f.count;
 }
 
-/* Rings breadth-first; right everywhere. `seen` is an open-addressing table of 2^bits slots. */
-static int64_t ringsAnywhere(H3Index origin, int first, int last, H3Index *out, int *distances) {
-    int64_t size = 0, n = 0, from = 0, written = 0, most = cellsAt(resOf(origin));
-    H3_EXPORT(maxGridDiskSize)(last, &size);
-    if (most > size) most = size;
-    int bits = 4;
-    while ((INT64_C(1) << bits) < 2 * most) bits++;
-    if ((uint64_t)1 << bits > SIZE_MAX / sizeof *out / 2) return -(int64_t)E_MEMORY_ALLOC;
-    H3Index *seen = calloc((size_t)3 << (bits - 1), sizeof *seen); /* table, then the queue */
-    if (!seen) return -(int64_t)E_MEMORY_ALLOC;
-    H3Index near[6], *queue = seen + ((size_t)1 << bits);
-    near[0] = origin;
-    int64_t until = 0;
-    for (int count = 1, distance = 0;;) {
-        for (int i = 0; i < count; i++) {
-            uint64_t slot = (near[i] * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - bits);
-            while (seen[slot] && seen[slot] != near[i])
-                slot = (slot + 1) & ((UINT64_C(1) << bits) - 1);
-            if (seen[slot]) continue;
-            seen[slot] = queue[n++] = near[i];
-            if (distance < first) continue;
-            out[written] = near[i];
-            if (distances) distances[written] = distance;
-            written++;
-        }
-        if (from == until) { /* a ring is complete */
-            if (distance == last || until == n) break;
-            until = n;
-            distance++;
-        }
-        count = neighbours(queue[from++], near);
+/* A face whose cells are looked through for rings: images of the origin in its plane, and where in
+ * the answer the next cell of each distance goes (or only how many there are: out is NULL). */
+typedef struct {
+    int face, res, count, first, last;
+    int64_t *next;
+    Spot origins[MOST_IMAGES];
+    H3Index *out;
+    int *distances;
+} Sieve;
+
+static int64_t sieveSteps(const Sieve *s, int a, int b) {
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < s->count; i++) {
+        int64_t d = stepsTo(s->origins[i].a - a, s->origins[i].b - b);
+        least = d < least ? d : least;
     }
-    free(seen);
-    return written;
+    return least;
+}
+
+/* Is a cell on the rim of a face counted there? On an edge by the lower face, at a corner by the
+ * lowest. */
+static int sieveOwns(const Sieve *s, int a, int b) {
+    int even = s->res + (s->res & 1), limit = T.limit[even], edges = 0, owner = s->face;
+    if (s->res & 1) down(even, &a, &b);
+    int over[3] = {a + b, b - 2 * a, a - 2 * b};
+    for (int e = 0; e < 3; e++) {
+        if (over[e] != limit) continue;
+        edges++;
+        if (T.acrossFace[s->face][e] < owner) owner = T.acrossFace[s->face][e];
+    }
+    if (edges == 2) {
+        int base = T.base[s->face][a / (limit / 2) + 2][b / (limit / 2) + 2];
+        for (int k = 0; k < 5; k++)
+            if (T.start[base][digitOf[five[k]]].face < owner) return 0;
+    }
+    return owner == s->face;
+}
+
+/* n / d rounded down. */
+static int floorOf(int n, int d) { return n / d - (n % d != 0 && n < 0); }
+
+/* Row by row over the face. Distances change by one a step: what is too near or too far by so many
+ * steps is passed over by as many. */
+static void sieveFace(Sieve *s) {
+    static const int us[2][3] = {{1, -2, 1}, {4, -5, 1}}, vs[2][3] = {{1, 1, 2}, {1, 4, 5}};
+    const int odd = s->res & 1, limit = T.limit[s->res + odd], *u = us[odd], *v = vs[odd];
+    Trail t;
+    t.face = -1;
+    for (int a = -limit; a <= limit; a++) {
+        int high = floorOf(limit - u[0] * a, v[0]), other = floorOf(limit - u[1] * a, v[1]);
+        int b = -floorOf(limit - u[2] * a, v[2]);
+        high = other < high ? other : high;
+        while (b <= high) {
+            int64_t d = sieveSteps(s, a, b);
+            if (d < s->first || d > s->last) {
+                b += (int)(d < s->first ? s->first - d : d - s->last);
+                continue;
+            }
+            if (sieveOwns(s, a, b)) {
+                int64_t at = s->next[d - s->first]++;
+                if (s->out) {
+                    follow(&t, (Spot){s->face, a, b}, s->res);
+                    s->out[at] = finish(&t, s->res, NULL);
+                    if (s->distances) s->distances[at] = (int)d;
+                }
+            }
+            b++;
+        }
+    }
+}
+
+/* Rings of any size, by the distance of every cell that may be in them: once to count the cells of
+ * each ring, once to put them in their places. */
+static int64_t ringsAnywhere(Spot origin, int res, int first, int last, H3Index *out,
+                             int *distances) {
+    int64_t farthest = res & 1 ? 29 : 11, n = 0; /* more than there is */
+    for (int r = 2; r <= res; r += 2) farthest *= 7;
+    if (first > farthest) return 0;
+    if (last > farthest) last = (int)farthest;
+    int64_t *next = calloc((size_t)(last - first) + 1, sizeof *next);
+    if (!next) return -(int64_t)E_MEMORY_ALLOC;
+    for (int filling = 0; filling < 2; filling++) {
+        for (int face = 0; face < FACES; face++) {
+            Sieve s = {.face = face, .res = res, .first = first, .last = last, .next = next,
+                       .out = filling ? out : NULL, .distances = distances};
+            for (; s.count < T.images[face][origin.face]; s.count++) {
+                Image m = T.image[face][origin.face][s.count];
+                int a = origin.a, b = origin.b, c = m.a, d = m.b;
+                turn(m.turns, &a, &b);
+                grow(res, &c, &d);
+                s.origins[s.count] = (Spot){face, a + c, b + d};
+            }
+            sieveFace(&s);
+        }
+        if (filling) break;
+        for (int ring = 0; ring <= last - first; ring++) {
+            int64_t count = next[ring];
+            next[ring] = n;
+            n += count;
+        }
+    }
+    free(next);
+    return n;
 }
 
 /* All cells at first..last steps, nearest first; their number or -H3Error. `origin` is valid. */
@@ -1109,7 +1178,7 @@ static int64_t rings(H3Index origin, int first, int last, Workshop *w, H3Index *
     capOf(&cap, s, res);
     if (capHolds(&cap, last))
         return ringsAroundPentagon(&cap, turns, first, last, w, out, distances);
-    return ringsAnywhere(origin, first, last, out, distances);
+    return ringsAnywhere(s, res, first, last, out, distances);
 }
 
 static H3Error ringsPadded(H3Index origin, int first, int last, int64_t room, H3Index *out,

@@ -102,7 +102,8 @@ double H3_EXPORT(greatCircleDistanceM)(const LatLng *a, const LatLng *b);
  * here and below. */
 H3Error H3_EXPORT(maxGridDiskSize)(int k, int64_t *out);
 /* All cells within k steps; room: maxGridDiskSize; unused slots (only around pentagons) are 0 and
- * stand at the end. Nearest first; a ring goes counter-clockwise. E_MEMORY_ALLOC. */
+ * stand at the end. Nearest first; a ring goes counter-clockwise, unless the disk reaches beyond the
+ * five faces around the nearest pentagon. E_MEMORY_ALLOC. */
 H3Error H3_EXPORT(gridDisk)(H3Index origin, int k, H3Index *out);
 /* The same with the distance of every cell; distances may be NULL. */
 H3Error H3_EXPORT(gridDiskDistances)(H3Index origin, int k, H3Index *out, int *distances);

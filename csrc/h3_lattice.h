@@ -77,7 +77,7 @@ static const int edgeA[3] = {1, -1, 0}, edgeB[3] = {1, 0, -1};
 /* Corners of a hexagon in thirds of the lattice, counter-clockwise from 30 degrees. */
 static const int cornerA[6] = {2, 1, -1, -2, -1, 1}, cornerB[6] = {1, 2, 1, -1, -2, -1};
 
-#define MOST_IMAGES 100
+#define MOST_IMAGES 24
 #define MOST_EDGES 7 /* of unfoldings looked at */
 
 /* The plane of a face seen from another one: turn, then add (a, b) x one res 0 step. */

@@ -149,6 +149,21 @@ def test_disks_near_pentagons_on_fine_grids(native, res):
         assert found[: offsets[1]].tolist() == [h for h, _ in disk]
 
 
+def test_rings_beyond_five_faces(native):
+    """Found by the fuzzer: breadth-first search took 10 s for this ring of a quarter of the globe."""
+    import time
+
+    start = time.process_time()
+    ring = native.grid_ring(0x86EA0010FFFFFFF, 1767)
+    assert time.process_time() - start < 2.0
+    assert len(ring) == len(set(ring)) == 6860
+    assert (native.grid_distances(np.full(len(ring), 0x86EA0010FFFFFFF), ring) == 1767).all()
+    whole = [native.grid_disk_distances(c, 10**6) for c in native.get_pentagons(2)[:3]]
+    for disk in whole:
+        assert len(disk) == len({h for h, _ in disk}) == native.get_num_cells(2)
+        assert [d for _, d in disk] == sorted(d for _, d in disk)
+
+
 def test_a_disk_holds_no_gaps(index):
     """H3.jl issue 11: 15 zeros among 721 cells of the official library."""
     disk = index.grid_disk(0x85300537FFFFFFF, 15 if index.backend() == "native" else 6)

@@ -44,8 +44,13 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
 #define MOST_LEVEL 2
-#define AVX2 __attribute__((target("avx2")))
-#define AVX512 __attribute__((target("avx512f,avx512cd,avx512bw,avx512dq,avx512vl")))
+#ifdef __clang__
+#define TUNE
+#else
+#define TUNE ",tune=znver3" /* tables are looked up one by one: gathers are slow since Downfall */
+#endif
+#define AVX2 __attribute__((target("avx2" TUNE)))
+#define AVX512 __attribute__((target("avx512f,avx512cd,avx512bw,avx512dq,avx512vl" TUNE)))
 #define LEVELS_OF(type, give, name, body, parameters, arguments)        \
     static type name##Plain parameters { give body arguments; }         \
     AVX2 static type name##Avx2 parameters { give body arguments; }     \

@@ -138,7 +138,7 @@ INLINE void digitsBody(DECODE_PARAMS) {
         w->digits[i] = h & usedBy[res];
         w->slot[i] = 8 * base;
         w->pairs[i] = (res + 1) >> 1;
-        w->fix[i] = kindOf[base];
+        w->fix[i] = kindOf(base);
     }
     for (int i = 0; i < n; i++) { /* one in ten */
         if (!w->fix[i] || !w->digits[i]) continue;
@@ -265,7 +265,7 @@ static void markHard(Block *w, int n) {
     for (int i = 0; i < n; i++) {
         double a = 3.0 * w->a[i], b = 3.0 * w->b[i], room = 3.0 * w->limit[i] - (w->odd[i] ? 9.0 : 3.0);
         int inside = (a + b <= room) & (b - 2.0 * a <= room) & (a - 2.0 * b <= room);
-        int pentagon = kindOf[w->slot[i] >> 3] == 1 && !w->digits[i];
+        int pentagon = kindOf(w->slot[i] >> 3) == 1 && !w->digits[i];
         w->top[i] = !inside || pentagon || w->bad[i];
     }
 }

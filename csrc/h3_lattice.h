@@ -397,14 +397,22 @@ static H3Index turnIndex(int turns, H3Index h) {
 /* Is a cell a pentagon? Tables must be ready. */
 static int isFive(H3Index h) { return T.pentagon[baseOf(h)] && !leading(h); }
 
-/* Base cells: 1: pentagon, 2: there is none. */
-static const int64_t kindOf[128] = {[4] = 1,   [14] = 1,  [24] = 1,  [38] = 1,  [49] = 1,  [58] = 1,
-                                    [63] = 1,  [72] = 1,  [83] = 1,  [97] = 1,  [107] = 1, [117] = 1,
-                                    [122] = 2, [123] = 2, [124] = 2, [125] = 2, [126] = 2, [127] = 2};
+/* 0: hexagon, 1: pentagon, 3: no base cell. Base cell 121 - b lies opposite b. A number less 1 is
+ * below 0 when it is 0 (or below already): no table, as looking up many things at once is slow on
+ * many machines, and no comparisons, of which compilers make something that is no vector. */
+INLINE int64_t kindOf(int64_t base) {
+    int64_t other = NUM_BASE_CELLS - 1 - base, b = other < base ? other : base;
+    int64_t five = ((b ^ 4) - 1) | ((b ^ 14) - 1) | ((b ^ 24) - 1) | ((b ^ 38) - 1) |
+                   ((b ^ 49) - 1) | ((b ^ 58) - 1);
+    return (int64_t)((uint64_t)five >> 63 | (uint64_t)b >> 63 << 1);
+}
 
 /* 1 for a cell; without branches. */
 INLINE int64_t validity(H3Index h) {
-    int64_t used = usedBy[h >> 52 & 15], d = (int64_t)h & used, kind = kindOf[h >> 45 & 127];
+    int64_t res = h >> 52 & 15, exponent = 1023 + DIGIT_SHIFT(res);
+    /* 2 to a power below 52, by way of a double's exponent; below it are the unused digits. */
+    int64_t power = bitsOf(ofBits(exponent << 52) + 4503599627370496.0) & INT64_C(0xfffffffffffff);
+    int64_t used = DIGITS & -power, d = (int64_t)h & used, kind = kindOf(h >> 45 & 127);
     int64_t rest = ((int64_t)(h >> 56) ^ 8) | ((((int64_t)h | used) & DIGITS) ^ DIGITS);
     rest |= (d & d >> 1 & d >> 2 & EACH) | (kind & 2) | (kind & leadsWithK(d));
     return rest == 0;

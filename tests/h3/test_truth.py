@@ -150,7 +150,7 @@ def test_disks_near_pentagons_on_fine_grids(native, res):
 
 
 def test_rings_beyond_five_faces(native):
-    """Found by the fuzzer: breadth-first search took 10 s for this ring of a quarter of the globe."""
+    """Found by the fuzzer: breadth-first search took 10 s for this ring."""
     import time
 
     start = time.process_time()

@@ -102,6 +102,12 @@ def entries(folder: Path) -> list[dict]:
     return [json.loads(line[9:]) for line in data.split(b"\n")[:-1]]
 
 
+def unfinished(folder: Path) -> list[Path]:
+    """Drafts of pieces and of the video."""
+    pieces = folder / "out.job" / "pieces"
+    return [*pieces.glob(".*.new"), *folder.glob(".out.partial*")]
+
+
 @dataclass
 class Report:
     """What a soak found. `moments` counts what the killed processes were doing."""
@@ -157,27 +163,34 @@ class Soak:
     def _kill(self, pid: int, folder: Path) -> bool:
         """Wait for a random moment and kill; False if the process was finished before.
 
-        Half of the moments are spread over the run's time; the others come up to 20 ms after the
-        journal has grown, where pieces are being written.
+        A third of the moments are spread over the run's time, a third come up to 20 ms after the
+        journal has grown, a third as soon as a draft of a piece, of the journal or of the video is
+        seen.
         """
         had = len(entries(folder))
-        wait = self.chance.uniform(0.0, self.report.unbroken)
-        lines = self.chance.randrange(1, 8) if self.chance.random() < 0.5 else None
-        if lines is not None:
-            wait = self.chance.uniform(0.0, 0.02)
-        started = time.perf_counter()
+        kind = self.chance.choice(("time", "line", "draft"))
+        lines = self.chance.randrange(1, 8)
+        drafts = self.chance.randrange(1, 5)
+        wait = self.chance.uniform(0.0, self.report.unbroken if kind == "time" else 0.02)
+        due = time.perf_counter() + wait if kind == "time" else None
+        seen = ""
         while True:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 self.code = os.waitstatus_to_exitcode(status)
                 return False
-            if lines is None or len(entries(folder)) >= had + lines:
-                lines = None
-                if time.perf_counter() - started >= wait:
+            if due is not None:
+                if time.perf_counter() >= due:
                     break
-            else:
-                started = time.perf_counter()
-            time.sleep(0.002)
+            elif kind == "line" and len(entries(folder)) >= had + lines:
+                due = time.perf_counter() + wait
+            elif kind == "draft":
+                draft = next((p.name for p in unfinished(folder)), "")
+                if draft and draft != seen:
+                    seen, drafts = draft, drafts - 1
+                    if not drafts:
+                        break
+            time.sleep(0.0005)
         os.kill(pid, signal.SIGKILL)
         finish(pid)
         self.report.moments[self._moment(folder)] += 1
@@ -185,8 +198,7 @@ class Soak:
 
     def _moment(self, folder: Path) -> str:
         """What the killed process was doing, from what it left."""
-        job = folder / "out.job"
-        if any(job.rglob(".*.new")):
+        if any(p.suffix == ".new" for p in unfinished(folder)):
             return "saving"
         lines = entries(folder)
         last = lines[-1] if lines else {}
@@ -201,8 +213,7 @@ class Soak:
         begun = sum(e["event"] == "begin" for e in lines)
         pieces = len(self.expected)
         assert begun <= pieces + killed, f"{begun} pieces begun, {pieces} pieces, {killed} kills"
-        left = [p.name for p in folder.rglob(".*") if p.is_file()]
-        assert not left, f"drafts were left: {left}"
+        assert not unfinished(folder), f"drafts were left: {unfinished(folder)}"
         self.report.kills += killed
         self.report.pieces += pieces
         self.report.begun += begun

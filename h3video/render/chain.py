@@ -57,9 +57,9 @@ class Chain:
         self.made: list[Key] = []
         self.joins: list[str] = []
         self._stepped: set[str] = set()
-        self.smaller: dict[str, Any] = {}
+        self.smaller: dict[str, dict[str, Any]] = {"sample": {}, "decode": {}}
         for event in store.events("stepdown"):
-            self.smaller.update(event["settings"])
+            self.smaller[event["phase"]].update(event["settings"])
 
     # ---- what is to be done ----
 
@@ -172,7 +172,7 @@ class Chain:
         result = self._attempt(
             "sample", ("latents" if self.engine.gives == "latents" else "frames", k),
             lambda report: self.engine.generate(
-                self._request(chunk, **given), report, self.cancel
+                self._request(chunk, "sample", **given), report, self.cancel
             ),
         )  # fmt: skip
         if self.engine.gives == "latents":
@@ -227,7 +227,7 @@ class Chain:
         result = self._attempt(
             "decode", ("frames", k),
             lambda report: self.engine.decode(
-                latents, self._request(chunk), report, self.cancel
+                latents, self._request(chunk, "decode"), report, self.cancel
             ),
         )  # fmt: skip
         self._keep_frames(chunk, result, [("latents", k)])
@@ -272,9 +272,9 @@ class Chain:
 
     # ---- around it ----
 
-    def _request(self, chunk: Chunk, **given: Any) -> ChunkRequest:
+    def _request(self, chunk: Chunk, phase: str, **given: Any) -> ChunkRequest:
         settings, own = self.document["settings"], self.document["chunks"][chunk.index]
-        small = dict(self.smaller)
+        small = dict(self.smaller[phase])  # smaller tiles need no smaller crops, nor the reverse
         return ChunkRequest(
             chunk.index, chunk.frames, chunk.latent_frames, chunk.start, chunk.latent_start,
             settings["width"], settings["height"], settings["fps"], own["prompt"],
@@ -290,7 +290,7 @@ class Chain:
             return {}
         from .engines.diffusers_engine import chunk_job, job_of
 
-        job = chunk_job(job_of(self.document), self._request(chunk))
+        job = chunk_job(job_of(self.document), self._request(chunk, "sample"))
         return {"h3video_job": job.to_json(), "steps_done": str(job.steps)}
 
     def _attempt(self, phase: str, key: Key, call: Callable[[Any], Any]) -> Any:
@@ -314,13 +314,13 @@ class Chain:
         return call(report)
 
     def _can_step(self, phase: str) -> bool:
-        now = dict(self.smaller)
+        now = dict(self.smaller[phase])
         return phase not in self._stepped and smaller(self.document, phase, now) is not None
 
     def _step_down(self, phase: str, key: Key, why: str) -> None:
         found = None
         if phase not in self._stepped:
-            found = smaller(self.document, phase, dict(self.smaller))
+            found = smaller(self.document, phase, dict(self.smaller[phase]))
         if found is None:
             raise MemoryError(
                 f"{self.title(key)}: {why}, and no smaller plan is left; finished chunks are kept "
@@ -330,7 +330,7 @@ class Chain:
         self._stepped.add(phase)
         self.say(f"{self.title(key)}: {why}; trying once more with {text}")
         self.store.note("stepdown", phase=phase, settings=settings, why=why, to=text)
-        self.smaller.update(settings)
+        self.smaller[phase].update(settings)
         self.engine.release(everything=True)
 
     def _after(self, key: Key, seconds: float) -> None:

@@ -248,10 +248,11 @@ def against_ledger(chain: Chain) -> dict[str, Any] | None:
     from .reality import comparison, predicted
     from .source import find_model
 
-    job = replace(job_of(chain.document), **chain.smaller)
+    job = replace(job_of(chain.document), **chain.smaller["sample"])
     source = find_model(job.model)
     plan = job.token_plan(source.family, source.denoiser(job.dtype))
-    ledger = predicted(job, source.folder, plan, job.crop_plan(source.family))
+    crops = replace(job_of(chain.document), **chain.smaller["decode"]).crop_plan(source.family)
+    ledger = predicted(job, source.folder, plan, crops)
     return None if ledger is None else comparison(ledger, list(highest.values()))
 
 

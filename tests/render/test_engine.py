@@ -365,8 +365,8 @@ def test_smaller_plans_are_smaller_and_end():
 # ---- a process of its own ----
 
 
-def document(folder, width=32, height=32):
-    settings = {"width": width, "height": height, "fps": 16, "steps": 2, "cfg": 1.0, "seed": 3,
+def document(folder):
+    settings = {"width": 32, "height": 32, "fps": 16, "steps": 2, "cfg": 1.0, "seed": 3,
                 "seeds": "field", "dtype": "float32", "device": "cpu", "family": "wan"}  # fmt: skip
     engine = {"name": "diffusers", "options": {}, "worker": True, "gives": "latents"}
     merge = {"join": "cell", "join_colour": "hold", "codec": "h264"}
@@ -414,9 +414,12 @@ def test_a_worker_makes_the_same_and_its_death_is_noticed(tmp_path, first):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 def test_a_job_survives_its_killed_worker_with_smaller_tiles(tmp_path, monkeypatch):
-    from h3video.render import jobs
+    from h3video.render import chain, jobs
     from h3video.render.store import PieceStore
 
+    # A canvas this small has no smaller tiles; what is next is tested above.
+    wish = ({"halo": 16.0}, "tiles of 3 instead of 4 tokens")
+    monkeypatch.setattr(chain, "smaller", lambda doc, phase, now: wish)
     killed = []
     real = WorkerEngine.generate
 
@@ -431,7 +434,7 @@ def test_a_job_survives_its_killed_worker_with_smaller_tiles(tmp_path, monkeypat
 
     monkeypatch.setattr(WorkerEngine, "generate", once)
     said = []
-    jobs.run_job(tmp_path / "out.job", document(tmp_path, 128, 96), quiet=True, say=said.append)
+    jobs.run_job(tmp_path / "out.job", document(tmp_path), quiet=True, say=said.append)
     assert len(killed) == 1 and (tmp_path / "out.mp4").is_file()
     told = [s for s in said if "was killed" in s]
     assert len(told) == 1 and "chunk 2 of 3 (sampling)" in told[0] and "tokens" in told[0]

@@ -462,7 +462,14 @@ def test_out_of_memory_steps_down_once_and_says_so(tmp_path, fake, monkeypatch, 
     }
     monkeypatch.setattr(chain, "smaller", lambda doc, phase, now: smaller[phase])
     fake.FAIL[(phase, 1)] = [error]
-    said, seen = [], []
+    said, seen, made_requests = [], [], []
+    enter = fake.FakeEngine._enter
+
+    def entered(self, call, request, cancel):
+        made_requests.append((call, request.tiling, request.decode_budget))
+        enter(self, call, request, cancel)
+
+    monkeypatch.setattr(fake.FakeEngine, "_enter", entered)
     real = getattr(fake.FakeEngine, phase)
 
     def noted(self, *args):
@@ -477,6 +484,8 @@ def test_out_of_memory_steps_down_once_and_says_so(tmp_path, fake, monkeypatch, 
     assert len(told) == 1 and smaller["sample" if phase == "generate" else "decode"][1] in told[0]
     assert "chunk 2 of 3" in told[0]
     wanted = (smaller["sample"][0], None) if phase == "generate" else ({}, 0.2)
+    other = [r for r in made_requests if r[0] != phase]
+    assert other and all(r[1:] == ({}, None) for r in other)  # the other phase goes on as it was
     assert [s[1:] for s in seen] == [({}, None), ({}, None), wanted, wanted]  # and it stays
     assert PieceStore(tmp_path / "out.job").events("stepdown")[0]["to"] in told[0]
     assert look(tmp_path / "out.job").notes

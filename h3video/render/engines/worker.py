@@ -104,26 +104,36 @@ class WorkerEngine:
         self, call: str, data: dict[str, Any], progress: Progress | None, cancel: Cancel | None
     ) -> dict[str, Any]:
         child = self._started()
-        assert child.stdin is not None and child.stdout is not None
         try:
-            _send(child.stdin, {"call": call, **data})
-            while line := child.stdout.readline():
-                told: dict[str, Any] = json.loads(line)
-                if "progress" in told:
-                    if progress is not None:
-                        progress(*told["progress"])
-                    if cancel is not None and cancel.is_set:
-                        _send(child.stdin, {"call": "cancel"})
-                        cancel = None
-                    continue
-                _raise(told)
-                return told
-        except (BrokenPipeError, ValueError):
-            pass
+            told = self._talk(child, {"call": call, **data}, progress, cancel)
         except KeyboardInterrupt:
             self.close()
             raise
-        raise EngineDied(self._died(child))
+        if told is None:
+            raise EngineDied(self._died(child))
+        _raise(told)
+        return told
+
+    def _talk(
+        self, child: subprocess.Popen[str], call: dict[str, Any], progress: Progress | None,
+        cancel: Cancel | None,
+    ) -> dict[str, Any] | None:  # fmt: skip
+        """The child's answer; None if it ended before it gave one."""
+        assert child.stdin is not None and child.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            _send(child.stdin, call)
+            while line := child.stdout.readline():
+                if not line.endswith("\n"):
+                    break  # it ended within a line
+                told: dict[str, Any] = json.loads(line)
+                if "progress" not in told:
+                    return told
+                if progress is not None:
+                    progress(*told["progress"])
+                if cancel is not None and cancel.is_set:
+                    _send(child.stdin, {"call": "cancel"})
+                    cancel = None
+        return None
 
     def _started(self) -> subprocess.Popen[str]:
         if self._child is None:
@@ -140,7 +150,11 @@ class WorkerEngine:
         return self._child
 
     def _died(self, child: subprocess.Popen[str]) -> str:
-        code = child.wait()
+        try:
+            code = child.wait(CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:  # its pipe is closed, it is not: no use any more
+            child.kill()
+            code = child.wait()
         self._child = None
         self.restarts += 1
         for pipe in (child.stdin, child.stdout):

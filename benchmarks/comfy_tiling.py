@@ -52,7 +52,7 @@ def load_comfyui() -> None:
     sys.argv = kept
 
 
-def models() -> dict[str, tuple[Any, tuple[int, int, int], int]]:
+def models(layers: int = 2) -> dict[str, tuple[Any, tuple[int, int, int], int]]:
     """Name -> (model, (channels, latent px, latent frames)); widths in the real proportions."""
     import tiny
     import torch
@@ -60,24 +60,24 @@ def models() -> dict[str, tuple[Any, tuple[int, int, int], int]]:
     # Rotary tables are as wide as a head: heads are many and narrow, as many as the real ones have.
     bf16 = torch.bfloat16
     found = {
-        "wan": (tiny.wan(bf16, dim=640, ffn_dim=1728, num_heads=40, num_layers=2), (16, 8, 1)),
+        "wan": (tiny.wan(bf16, dim=640, ffn_dim=1728, num_heads=40, num_layers=layers), (16, 8, 1)),
         "hunyuan": (
             tiny.hunyuan(bf16, hidden_size=768, num_heads=24, axes_dim=[8, 12, 12], mlp_ratio=4.0),
             (16, 8, 1),
         ),
         "ltx": (tiny.ltx(bf16, cross_attention_dim=512, attention_head_dim=16,
-                         num_attention_heads=32, num_layers=2), (128, 32, 5)),
+                         num_attention_heads=32, num_layers=layers), (128, 32, 5)),
     }  # fmt: skip
     if hasattr(__import__("comfy.supported_models").supported_models, "MiniMaxH3"):
         found["minimax_h3"] = (
             tiny.minimax_h3(bf16, hidden_size=672, num_attention_heads=56, attention_head_dim=16,
-                            ffn_hidden_size=1792, num_layers=2, rope_inv_freq_len=2),
+                            ffn_hidden_size=1792, num_layers=layers, rope_inv_freq_len=2),
             (24, 16, 7),
         )  # fmt: skip
         found["ltxav"] = (
             tiny.ltxav(bf16, cross_attention_dim=512, audio_cross_attention_dim=256,
                        attention_head_dim=16, audio_attention_head_dim=8, num_attention_heads=32,
-                       audio_num_attention_heads=32, num_layers=2), (128, 32, 5),
+                       audio_num_attention_heads=32, num_layers=layers), (128, 32, 5),
         )  # fmt: skip
     return found
 
@@ -116,11 +116,11 @@ def one(model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]
             "expected": plan.expected_time, "tokens": plan.frame_tokens}  # fmt: skip
 
 
-def memory(rows: list[dict[str, Any]], only: list[str] | None) -> None:
+def memory(rows: list[dict[str, Any]], only: list[str] | None, layers: int) -> None:
     """The table of peaks."""
     print(f"{'model':<11} {'canvas':<10} {'variant':<14} {'tiles':>5} {'share':>6} {'price':>6} "
           f"{'peak MiB':>9} {'of full':>8} {'time of full':>12} {'ours':>6}")  # fmt: skip
-    for family, (model, (channels, px, frames)) in models().items():
+    for family, (model, (channels, px, frames)) in models(layers).items():
         if only and family not in only:
             continue
         for canvas, (width, height) in SIZES.items():
@@ -176,6 +176,8 @@ def main() -> None:
     p.add_argument("--time", action="store_true")
     p.add_argument("--tokens", nargs="+", type=int, default=TOKENS, help="sizes for --time")
     p.add_argument("--models", nargs="+", help="only these models in the table of peaks")
+    p.add_argument("--layers", type=int, default=2, help="of a model in the table of peaks; our "
+                   "own share is paid once a step and falls with them (real ones have 28 to 60)")
     p.add_argument("--json", help="write the figures to a file")
     a = p.parse_args()
     load_comfyui()
@@ -184,7 +186,7 @@ def main() -> None:
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, bfloat16")
     found: dict[str, list[dict[str, Any]]] = {"memory": [], "time": []}
     if a.memory or not a.time:
-        memory(found["memory"], a.models)
+        memory(found["memory"], a.models, a.layers)
     if a.time or not a.memory:
         times(found["time"], a.tokens)
     if a.json:

@@ -402,9 +402,9 @@ static int isFive(H3Index h) { return T.pentagon[baseOf(h)] && !leading(h); }
  * many machines, and no comparisons, of which compilers make something that is no vector. */
 INLINE int64_t kindOf(int64_t base) {
     int64_t other = NUM_BASE_CELLS - 1 - base, b = other < base ? other : base;
-    int64_t five = ((b ^ 4) - 1) | ((b ^ 14) - 1) | ((b ^ 24) - 1) | ((b ^ 38) - 1) |
+    int64_t near = ((b ^ 4) - 1) | ((b ^ 14) - 1) | ((b ^ 24) - 1) | ((b ^ 38) - 1) |
                    ((b ^ 49) - 1) | ((b ^ 58) - 1);
-    return (int64_t)((uint64_t)five >> 63 | (uint64_t)b >> 63 << 1);
+    return (int64_t)((uint64_t)near >> 63 | (uint64_t)b >> 63 << 1);
 }
 
 /* 1 for a cell; without branches. */

@@ -11,9 +11,10 @@ layer, m of its second, h of a head, b bytes of an element; all per row of the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .ask import Ask
+from .quants import parse_quant
 from .terms import Term, computed, ranged
 from .units import Range, gib
 
@@ -67,6 +68,25 @@ class Block:
     def worst(self) -> Moment:
         """The moment that decides."""
         return max(self.moments, key=lambda m: m.row)
+
+    @property
+    def attention(self) -> Moment:
+        """The moment in which attention runs: scores are alive in no other."""
+        named = [m for m in self.moments if m.name in ("attention", "single block")]
+        return max(named, key=lambda m: m.row, default=self.worst)
+
+    def spare(self, rows: int) -> int:
+        """Bytes that the worst moment takes beyond attention's: room that scores fill first."""
+        return int(rows * (self.worst.row - self.attention.row))
+
+    def with_attention(self, row: float, formula: str) -> Block:
+        """The same with `row` more bytes a row while attention runs."""
+        changed = tuple(
+            Moment(m.name, m.row + row, f"{m.formula} + {formula}")
+            if m.name in ("attention", "single block") else m
+            for m in self.moments
+        )  # fmt: skip
+        return replace(self, moments=changed)
 
 
 def widths(ask: Ask, bytes_: int | None = None) -> Widths:
@@ -134,8 +154,12 @@ def comfyui_block(ask: Ask, bytes_: int = 2) -> Block:
     family = ask.spec.family.name
     moments: tuple[Moment, ...]
     if family == "minimax-h3":
+        fused = "db + fb + m + db (int8: the activation is folded into the second layer)"
+        feed = _m("feed-forward", (d + f + 2 * m) * b, "db + fb + 2mb")
+        if parse_quant(ask.quant).name == "INT8" and ask.machine.gpu == "cuda":
+            feed = _m("feed-forward", (2 * d + f) * b + m, fused)
         moments = (
-            _m("feed-forward", (d + f + 2 * m) * b, "db + fb + 2mb"),
+            feed,
             _m("attention", (d + 6 * i) * b, "db + 6ib (q, k, v of one layer, v, result twice)"),
         )
         return Block(d * b, 192.0 * b, moments, max(f, 3 * i), "ComfyUI comfy/ldm/minimax/model.py")
@@ -174,6 +198,21 @@ def official_wan_block(ask: Ask) -> Block:
     )  # fmt: skip
     tables = 16.0 * w.h / 2 + (28 * d if new else 0)
     return Block(4 * d, tables, moments, max(f, i), "Wan-AI wan/modules/model.py")
+
+
+def official_hunyuan_block(ask: Ask) -> Block:
+    """Tencent's own code: a single block keeps every intermediate result until it returns.
+
+    The modulated input, q, k, v and the feed-forward's first layer as one tensor, q and k thrice
+    (normed, the picture's part turned, text joined), attention, and the second layer's input.
+    """
+    w = widths(ask, 2)
+    single = _m(
+        "single block", (2 * w.d + 11 * w.i + 3 * w.f) * w.b, "2db + 11ib + 3fb (hyvideo models.py)"
+    )
+    return Block(
+        w.d * w.b, 8.0 * w.h, (single,), 3 * w.i + w.f, "Tencent hyvideo/modules/models.py"
+    )
 
 
 def ggml_block(ask: Ask) -> Block:
@@ -239,47 +278,87 @@ def score_bytes(ask: Ask, rows: int, bytes_: int = 2) -> int:
     return ask.spec.denoiser.heads * rows * rows * bytes_
 
 
-def full_scores(ask: Ask, where: str, why: str, low: float, high: float, bytes_: int = 2) -> Term:
-    """The score matrix where a backend builds it, `low` to `high` copies at once."""
+def full_scores(
+    ask: Ask, where: str, why: str, low: float, high: float, bytes_: int = 2,
+    block: Block | None = None,
+) -> Term:  # fmt: skip
+    """The score matrix where a backend builds it, `low` to `high` copies at once.
+
+    block   whose worst moment is counted already: only what attention adds to that is counted
+    """
     one = score_bytes(ask, ask.rows, bytes_)
+    spare = block.spare(ask.rows) if block else 0
     formula = (
         f"{ask.spec.denoiser.heads} heads x {ask.rows:,}^2 rows x {bytes_} B = {gib(one)}, "
-        f"x {low:g} to {high:g} copies"
+        f"x {low:g} to {high:g} copies{_less(spare)}"
     )
+    least, most = (max(0, int(one * n) - spare) for n in (low, high))
     if low == high:
-        return computed("score matrix", where, "scores", one * low, formula, why)
-    return ranged("score matrix", where, "scores", one * low, one * high, formula, why)
+        return computed("score matrix", where, "scores", least, formula, why)
+    return ranged("score matrix", where, "scores", least, most, formula, why)
+
+
+def _less(spare: int) -> str:
+    return f", less {gib(spare)} that the feed-forward needs at another time" if spare else ""
 
 
 SUB_QUADRATIC = (4096, 256)
 """Most and fewest queries of which ComfyUI computes the scores at a time."""
 
 
-def sub_quadratic(ask: Ask, where: str, free: int, bytes_: int = 2) -> list[Term]:
-    """ComfyUI's sub-quadratic attention: copies of q, k, v, and scores of some queries at a time.
+def sub_quadratic_block(block: Block, ask: Ask, bytes_: int = 2, upcast: bool = False) -> Block:
+    """A block whose attention is ComfyUI's sub-quadratic one: q, k, v are laid out anew, and the
+    result is there in parts and joined. In float32 (`upcast`) k is there once more."""
+    i = widths(ask).i
+    row, formula = 4.0 * i * bytes_, "4ib (sub-quadratic: q, k, v, result)"
+    if upcast:
+        row, formula = row + 4.0 * i, f"{formula} + 4i (k in float32)"
+    return block.with_attention(row, formula)
+
+
+def sub_quadratic(
+    ask: Ask, where: str, free: int, bytes_: int = 2, block: Block | None = None
+) -> Term:
+    """The scores of ComfyUI's sub-quadratic attention, `bytes_` each: of some queries at a time,
+    before and after softmax.
 
     It takes as many queries (4096, halved down to 256) as let four score matrices fit the free
-    memory that psutil reports, so it fills up to a quarter of what is free, and half for a moment.
-    All beyond 256 queries is given up where memory is short.
+    memory that psutil reports, so the two fill up to half of what is free. All beyond 256 queries
+    is given up where memory is short.
     """
-    w = widths(ask, bytes_)
-    rows = ask.rows
-    copies = computed(
-        "attention's copies", where, "activations", 3 * w.i * bytes_ * rows,
-        f"3ib x {rows:,} rows: q, k, v laid out anew", "ComfyUI attention_sub_quad",
-    )  # fmt: skip
-    most, least = (w.heads * min(n, rows) * rows * bytes_ for n in SUB_QUADRATIC)
-    cap = max(least, min(most, max(free, 0) // 4))
-    size = Range(least, 2 * cap)
+    heads, rows = ask.spec.denoiser.heads, ask.rows
+    most, least = (2 * heads * min(n, rows) * rows * bytes_ for n in SUB_QUADRATIC)
+    most = max(least, min(most, max(free, 0) // 2))
+    spare = block.spare(rows) if block else 0
     formula = (
-        f"{w.heads} heads x 256 to 4096 queries x {rows:,} keys x {bytes_} B, 1 to 2 copies, at "
-        f"most a quarter of {gib(max(free, 0))} free"
+        f"2 x {heads} heads x 256 to 4096 queries x {rows:,} keys x {bytes_} B, at "
+        f"most half of {gib(max(free, 0))} free{_less(spare)}"
     )
-    usual = max(least, cap)
-    return [copies, Term(
+    size = Range(max(0, least - spare), max(0, most - spare))
+    return Term(
         "scores of a chunk", where, "scores", size, "range", formula,
-        "ComfyUI attention_sub_quad", size.high - least, usual,
-    )]  # fmt: skip
+        "ComfyUI attention_sub_quad", size.high - size.low, size.high,
+    )  # fmt: skip
+
+
+def split_scores(
+    ask: Ask, where: str, free: int, bytes_: int = 2, block: Block | None = None
+) -> Term:
+    """The scores of ComfyUI's split attention: as many slices, 64 at most, as let three fit what
+    is free. With less it stops ("Not enough memory, use lower resolution")."""
+    one = score_bytes(ask, ask.rows, bytes_)
+    least = 3 * one // 64
+    most = max(least, min(3 * one, max(free, 0)))
+    spare = block.spare(ask.rows) if block else 0
+    size = Range(max(0, least - spare), max(0, most - spare))
+    formula = (
+        f"3 x {ask.spec.denoiser.heads} heads x {ask.rows:,}^2 rows x {bytes_} B in 1 to 64 "
+        f"slices, at most {gib(max(free, 0))} free{_less(spare)}"
+    )
+    return Term(
+        "scores of a slice", where, "scores", size, "range", formula, "ComfyUI attention_split",
+        size.high - size.low, size.high,
+    )  # fmt: skip
 
 
 def largest_tensor(ask: Ask, block: Block) -> int:

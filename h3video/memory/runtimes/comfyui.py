@@ -16,7 +16,9 @@ from ..activations import (
     full_scores,
     latent_terms,
     pass_terms,
+    split_scores,
     sub_quadratic,
+    sub_quadratic_block,
     text_term,
 )
 from ..ask import Ask
@@ -28,12 +30,40 @@ from ..units import gib
 TITLE = "ComfyUI"
 
 MPS_SDPA = "PyTorch's attention on MPS builds the scores through MPSGraph"
-SPLIT = "ComfyUI attention_split takes scores in slices that fit the free memory"
+
+
+HALF_FIRST = ("wan", "hunyuan-video-1.5")
+"""Families whose first dtype in comfy/supported_models.py is float16: that is what they run in."""
 
 
 def block(ask: Ask) -> Block:
-    """Blocks of comfy/ldm."""
-    return comfyui_block(ask, 4 if ask.has_flag("--fp32-unet", "--force-fp32") else 2)
+    """Blocks of comfy/ldm, with the attention that this machine takes."""
+    bytes_ = dtype_bytes(ask)
+    found = comfyui_block(ask, bytes_)
+    if chunked(ask):
+        return sub_quadratic_block(found, ask, bytes_, upcast(ask))
+    return found
+
+
+def dtype_bytes(ask: Ask) -> int:
+    """Bytes of an activation."""
+    return 4 if ask.has_flag("--fp32-unet", "--force-fp32") else 2
+
+
+def upcast(ask: Ask) -> bool:
+    """Whether scores of 16-bit states are computed in float32: float16 on macOS 14.5 and later."""
+    half = ask.spec.family.name.startswith(HALF_FIRST) and not ask.has_flag("--bf16-unet")
+    half = half or ask.has_flag("--fp16-unet", "--force-fp16")
+    forced = ask.machine.gpu == "mps" or ask.has_flag("--force-upcast-attention")
+    kept = ask.has_flag("--dont-upcast-attention")
+    return dtype_bytes(ask) == 2 and half and forced and not kept
+
+
+def chunked(ask: Ask) -> bool:
+    """Whether attention computes the scores of some queries at a time."""
+    kind = attention(ask)
+    on_mps = ask.machine.gpu == "mps"
+    return kind in ("sub-quadratic", "split") or (on_mps and kind in ("flash", "sage"))
 
 
 def attention(ask: Ask) -> str:
@@ -98,12 +128,21 @@ def kept(ask: Ask) -> list[Term]:
 
 
 def finished(ask: Ask, terms: list[Term], part: str) -> list[Term]:
-    """Models whose work is done: in RAM until it runs short, for good, or gone."""
+    """Models whose work is done: kept until RAM runs short, for good, or gone.
+
+    On a Mac they stay on the device until RAM is short; smart memory off moves (copies) them.
+    """
     if part in ask.resident:
         return [parts.moved(t, t.where, f"{t.name} (kept)", False) for t in terms]
     if ask.has_flag("--cache-none"):
         return []
-    return [parts.moved(t, "host", f"{t.name} (cached)", not keeps(ask)) for t in terms]
+    stays = ask.machine.gpu == "mps" and not ask.has_flag("--disable-smart-memory")
+    return [
+        parts.moved(
+            t, t.where if stays and not keeps(ask) else "host", f"{t.name} (cached)", not keeps(ask)
+        )
+        for t in terms
+    ]  # fmt: skip
 
 
 def on_device(ask: Ask, terms: list[Term]) -> list[Term]:
@@ -184,20 +223,20 @@ def _denoise(ask: Ask, place: str, number: int, done: list[Term]) -> Phase:
 
 def scores(ask: Ask, place: str, terms: list[Term]) -> list[Term]:
     """What attention adds, by backend."""
-    kind = attention(ask)
-    on_mps = ask.machine.gpu == "mps"
+    kind, runs = attention(ask), block(ask)
     if kind == "math":
-        return [full_scores(ask, place, "math attention", 1, 2)]
-    if kind == "pytorch" and on_mps:
-        return [full_scores(ask, place, MPS_SDPA, 1, 2)]
-    if kind in ("sub-quadratic", "split") or (on_mps and kind in ("flash", "sage")):
-        limit = ask.machine.ram_limit.low if ask.machine.unified else ask.machine.device_limit.low
-        used = sum(
-            t.bytes for t in terms
-            if t.elastic == 0 and (ask.machine.unified or t.where == "device")
-        )  # fmt: skip
-        return sub_quadratic(ask, place, limit - used)
-    return []
+        return [full_scores(ask, place, "math attention", 1, 2, block=runs)]
+    if kind == "pytorch" and ask.machine.gpu == "mps":
+        return [full_scores(ask, place, MPS_SDPA, 1, 2, block=runs)]
+    if not chunked(ask):
+        return []
+    limit = ask.machine.ram_limit.low if ask.machine.unified else ask.machine.device_limit.low
+    used = sum(
+        t.bytes for t in terms if t.elastic == 0 and (ask.machine.unified or t.where == "device")
+    )
+    bytes_ = 4 if upcast(ask) else dtype_bytes(ask)
+    count = split_scores if kind == "split" else sub_quadratic
+    return [count(ask, place, limit - used, bytes_, runs)]
 
 
 def _decode(ask: Ask, vae: list[Term], dtype: str, done: list[Term]) -> Phase:

@@ -101,9 +101,9 @@ def _window(ask: Ask, term: Term) -> Term:
     )  # fmt: skip
 
 
-def phases(ask: Ask) -> tuple[Phase, ...]:
-    """Encode, denoise (per expert), decode, save."""
-    here = place(ask)
+def phases(ask: Ask, runs: Block | None = None) -> tuple[Phase, ...]:
+    """Encode, denoise (per expert), decode, save. runs: another code's block."""
+    here, runs = place(ask), runs or block(ask)
     out = [Phase("encode", (*base(ask), *resident(ask, "encoder"), parts.encoding(ask, here, 2)))]
     if ask.pictures or ask.references:
         work = encoding_pictures(ask, here, vae_dtype(ask), ask.decode_tile)
@@ -111,7 +111,7 @@ def phases(ask: Ask) -> tuple[Phase, ...]:
     for number in range(ask.spec.experts):
         terms = (
             *base(ask), *resident(ask, f"expert {number + 1}"), *parts.dequantized(ask, here),
-            *parts.lora(ask, here), *pass_terms(ask, block(ask), here), *scores(ask, here),
+            *parts.lora(ask, here), *pass_terms(ask, runs, here), *scores(ask, here, runs),
             latent_terms(ask, here), text_term(ask, here),
         )  # fmt: skip
         name = "denoise" if ask.spec.experts == 1 else f"denoise, expert {number + 1}"
@@ -135,10 +135,11 @@ def finished_pixels(ask: Ask, here: str) -> list[Term]:
     return [parts.pixels(ask, here, size), parts.pixels(ask, "host", 4)]
 
 
-def scores(ask: Ask, here: str) -> list[Term]:
-    """The score matrix where the backend builds it."""
+def scores(ask: Ask, here: str, runs: Block | None = None) -> list[Term]:
+    """The score matrix where the backend builds it, beside a pass of `runs` (None: diffusers')."""
+    runs = runs or block(ask)
     if ask.attention == "math":
-        return [full_scores(ask, here, "math attention", 1, 2)]
+        return [full_scores(ask, here, "math attention", 1, 2, block=runs)]
     if ask.machine.gpu == "mps" and ask.attention in ("auto", "pytorch"):
-        return [full_scores(ask, here, MPS_SDPA, 1, 2)]
+        return [full_scores(ask, here, MPS_SDPA, 1, 2, block=runs)]
     return []

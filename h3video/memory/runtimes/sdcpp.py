@@ -93,7 +93,10 @@ def phases(ask: Ask) -> tuple[Phase, ...]:
     here = parts.working_place(ask)
     base = [*parts.context(ask), parts.process(0.2, 0.6, "a C++ program and its context")]
     flash = ask.has_flag("--diffusion-fa", "--fa") or ask.attention in ("flash", "auto")
-    scores = [] if flash else [full_scores(ask, here, "ggml without flash attention", 1, 1, 4)]
+    scores = []
+    if not flash:
+        why = "ggml without flash attention"
+        scores = [full_scores(ask, here, why, 1, 1, 4, block(ask))]
     denoise = (
         *base, *resident(ask, "transformer"), *parts.lora(ask, here),
         *pass_terms(ask, block(ask), here), *pool(ask), *scores, latent_terms(ask, "host"),

@@ -122,11 +122,11 @@ def _contents(p: argparse.ArgumentParser) -> None:
     g.add_argument(
         "--image",
         type=options.integer("image", 0, 64),
-        default=0,
+        default=None,
         metavar="N",
         nargs="?",
         const=1,
-        help="given pictures of the clip's size (first, last)",
+        help="given pictures of the clip's size (first, last; 1 where the model needs one)",
     )
     g.add_argument(
         "--references",
@@ -222,7 +222,7 @@ def make_ask(args: argparse.Namespace) -> Ask:
     return forecast.make_ask(
         spec, quant, find_machine(args.machine, args.ram, args.gpu, args.vram),
         width=width, height=height, frames=frames, tiling=_tiling(args), tiles=not args.no_tiles,
-        runtime=args.runtime, flags=tuple(shlex.split(args.flags)),
+        runtime=args.runtime, flags=_flags(args.flags),
         encoder_quant=args.encoder_quant, vae_dtype=args.vae_dtype, attention=args.attention,
         offload=args.offload, streaming=args.streaming or "--ssd-streaming" in args.flags,
         layers=args.layers, pictures=args.image, references=args.references * width * height,
@@ -230,6 +230,15 @@ def make_ask(args: argparse.Namespace) -> Ask:
         lora=0 if args.lora is None else parse_size(args.lora, "lora"),
         resident=tuple(dict.fromkeys(args.resident)), decode_tile=args.decode_tile, files=files,
     )  # fmt: skip
+
+
+def _flags(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as e:
+        raise UsageError(
+            f'flags {text!r} cannot be split into words ({e}); for example --flags "--cache-none"'
+        ) from None
 
 
 def _tiling(args: argparse.Namespace) -> dict[str, Any]:

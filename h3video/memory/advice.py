@@ -183,8 +183,8 @@ def _named(advice: Advice) -> Advice:
 def ladders(ledger: Ledger, tiler: Tiler | None) -> Iterator[Iterator[Change]]:
     """Every kind of change that makes sense for the ask's runtime and machine."""
     ask = ledger.ask
-    for make in (_attention, _caches, _quants, _encoder, _pruned, _decode, _offload, _streaming,
-                 _layers, _wired, _frames, _canvas):  # fmt: skip
+    for make in (_attention, _flags, _caches, _quants, _encoder, _pruned, _decode, _offload,
+                 _streaming, _layers, _wired, _frames, _canvas):  # fmt: skip
         yield make(ask)
     yield _tiles(ask, tiler)
 
@@ -215,6 +215,16 @@ def _attention(ask: Ask) -> Iterator[Change]:
             "attention", "--diffusion-fa", 1.0, "", lambda a: a.but(attention="flash"),
             (("flag", "--diffusion-fa"),),
         )  # fmt: skip
+
+
+def _flags(ask: Ask) -> Iterator[Change]:
+    """Without the flags at which ComfyUI would not start."""
+    from .flags import check_flags
+
+    fatal = tuple(n.flag for n in check_flags(ask) if n.fatal)
+    if fatal:
+        kept = tuple(f for f in ask.flags if f.split("=")[0] not in fatal)
+        yield Change("flags", f"leave {' and '.join(fatal)} out", 1.0, "", _set(flags=kept))
 
 
 def _caches(ask: Ask) -> Iterator[Change]:

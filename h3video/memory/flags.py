@@ -80,7 +80,7 @@ def check_flags(ask: Ask) -> tuple[FlagNote, ...]:
             import difflib
 
             near = difflib.get_close_matches(flag, sorted(KNOWN), 2, 0.7)
-            hint = LOST.get(flag) or (f"near it: {', '.join(near)}" if near else "leave it out")
+            hint = LOST.get(flag) or (f"near it: {', '.join(near)}" if near else "no such flag")
             notes.append(FlagNote(flag, True, f"unknown, ComfyUI exits at start ({hint})"))
         elif flag in idle and not (flag == "--lowvram" and ask.has_flag("--disable-dynamic-vram")):
             notes.append(FlagNote(flag, False, f"does nothing here: {idle[flag]}"))

@@ -113,6 +113,21 @@ class Ledger:
                 most = max(most, phase.streamed, beyond)
         return most
 
+    @property
+    def from_disk(self) -> int:
+        """Bytes of `streamed` that RAM cannot hold beside the rest: they come from the disk."""
+        machine = self.ask.machine
+        if machine.unified:
+            return self.streamed
+        most = 0
+        for phase in self.phases:
+            if phase.name.startswith("denoise"):
+                # a runtime that keeps the weights in RAM has counted them there
+                paged = sum(t.elastic for t in phase.terms if t.where == "device")
+                room = machine.ram_limit.low - phase.needed("host")
+                most = max(most, paged - max(0, room))
+        return min(most, self.streamed)
+
     def phase(self, name: str) -> Phase:
         """A phase by name; "denoise" is the first expert's."""
         return next(p for p in self.phases if p.name.split(",")[0] == name)

@@ -43,14 +43,10 @@ def text(ledger: Ledger, advice: tuple[Advice, ...], explain: bool = False) -> s
     lines += table(ledger)
     lines += ["", f"{HEADS[verdict(ledger, advice)]}: {ledger.because()}"]
     if ledger.streamed:
-        seconds = ledger.streamed / 20e9
-        lines.append(
-            f"streams {gib(ledger.streamed)} of weights in every pass (about {seconds:.1f} s at "
-            "20 GB/s)"
-        )
+        lines.append(streaming(ledger))
     lines += [f"blocked: {b.text()}" for b in ledger.blockers[1:]]
     lines += [f"note: {w}" for w in ledger.warnings]
-    lines += [f"note: {n}" for p in ledger.phases for n in p.notes]
+    lines += [f"note: {n}" for n in dict.fromkeys(n for p in ledger.phases for n in p.notes)]
     lines += _advice(ledger, advice)
     found = settings(advice[0].ledger if advice and advice[0].fits else ledger)
     if found:
@@ -58,6 +54,28 @@ def text(ledger: Ledger, advice: tuple[Advice, ...], explain: bool = False) -> s
     if explain:
         lines += ["", *explained(ledger)]
     return "\n".join(lines)
+
+
+BUS, DISK = 20e9, 4e9
+"""Bytes a second: RAM to a card, a good SSD."""
+
+
+def streaming(ledger: Ledger) -> str:
+    """What is read again in every pass, and how long that takes."""
+    disk = ledger.from_disk
+    seconds = (ledger.streamed - disk) / BUS + disk / DISK
+    where = ""
+    if 0 < disk < ledger.streamed:
+        where = f", {gib(disk)} of it from the disk, for RAM cannot hold it"
+    elif disk:
+        where = " from the disk"
+    rates = f"{DISK / 1e9:.0f} GB/s" if disk == ledger.streamed else f"{BUS / 1e9:.0f} GB/s"
+    if 0 < disk < ledger.streamed:
+        rates += f" and {DISK / 1e9:.0f}"
+    return (
+        f"streams {gib(ledger.streamed)} of weights in every pass{where} (about {seconds:.1f} s "
+        f"at {rates})"
+    )
 
 
 def table(ledger: Ledger) -> list[str]:

@@ -78,7 +78,7 @@ def _watermarks(ledger: Ledger) -> list[Setting]:
 
 def _comfyui(ledger: Ledger) -> list[Setting]:
     ask, found = ledger.ask, []
-    total = sum(t.bytes for t in ledger.phase("denoise").terms)
+    total = sum(t.needed for t in ledger.phase("denoise").terms)
     if ask.machine.gpu == "mps" and total > 0.6 * ask.machine.ram_limit.low:
         if not ask.has_flag("--disable-smart-memory"):
             found.append(

@@ -144,7 +144,8 @@ def _wan(
     return ModelSpec(
         name, title, wan.with_vae(WAN, 16 if five else 8), wan.denoiser_shape(config), out,
         partial(wan_layout.tensors, dim, ffn, layers, channels, out, image, vace),
-        (UMT5, CLIP_H) if image else (UMT5,), (vae,), comfy_factor=factor, aliases=aliases, **more,
+        (UMT5, CLIP_H) if image else (UMT5,), (vae,), comfy_factor=factor,
+        pictures=int(channels == 36), aliases=aliases, **more,
     )  # fmt: skip
 
 

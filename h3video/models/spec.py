@@ -112,6 +112,7 @@ class ModelSpec:
     dtype        of the published transformer; refused: dtypes that break it, with the reason
     comfy_factor ComfyUI's memory_usage_factor; comfy_packed: its latents are one flat vector there
     max_area     trained limit of width x height in px, 0 where none is published
+    pictures     given pictures that it cannot do without
     """
 
     name: str
@@ -133,6 +134,7 @@ class ModelSpec:
     comfy_factor: float = 2.0
     comfy_packed: bool = False
     max_area: int = 0
+    pictures: int = 0
     aliases: tuple[str, ...] = ()
 
     def tensors(self) -> tuple[Tensor, ...]:

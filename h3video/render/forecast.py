@@ -96,19 +96,20 @@ def find_source(name: str) -> tuple[ModelSpec, str | None, Files, tuple[str, ...
 def make_ask(
     spec: ModelSpec, quant: str | None, machine: Machine, *, width: int | None = None,
     height: int | None = None, frames: int | None = None, tiling: Mapping[str, Any] | None = None,
-    tiles: bool = True, **more: Any,
+    tiles: bool = True, pictures: int | None = None, **more: Any,
 ) -> Ask:  # fmt: skip
     """An ask with legal frames: a length between two legal ones runs as the longer, as the
     runtimes do. Sizes that the model does not take are refused, with the nearest legal ones.
 
-    tiling   settings of the tile plan; None: no tiles
+    tiling     settings of the tile plan; None: no tiles
+    pictures   given ones of the clip's size; None: one where the model starts from one
     """
     usual = usual_clip(spec)
     width, height = width or usual[0], height or usual[1]
     asked = frames or usual[2]
     ask = Ask(
         spec, quant or spec.dtype, width, height, spec.runs_as(asked), machine,
-        asked_frames=asked, **more,
+        asked_frames=asked, pictures=spec.pictures if pictures is None else pictures, **more,
     )  # fmt: skip
     spec.family.check(width, height, ask.frames)
     if tiling and tiles:

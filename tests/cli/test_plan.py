@@ -109,7 +109,8 @@ def test_tiles_show(capsys):
 
 def test_flags_of_the_runtime(capsys):
     code, out, _ = run(capsys, *SMALL, "--flags", "--normal-vram")
-    assert code == 4 and "--normal-vram: unknown, ComfyUI exits at start" in out
+    assert code == 3 and "--normal-vram: unknown, ComfyUI exits at start" in out
+    assert "1. leave --normal-vram out" in out
     code, out, _ = run(capsys, *SMALL, "--flags", "--lowvram --cache-none")
     assert code == 0 and "note: --lowvram does nothing here" in out
 

@@ -5,11 +5,13 @@ import dataclasses
 import pytest
 
 from h3video.memory.activations import Block, Moment, full_scores, score_bytes, sub_quadratic
+from h3video.memory.advice import advise, verdict
 from h3video.memory.ledger import plan
 from h3video.memory.machine import find_machine
+from h3video.memory.report import streaming, text
 from h3video.memory.runtimes import comfyui, diffusers
 from h3video.models.catalog import model_spec
-from h3video.render.forecast import make_ask
+from h3video.render.forecast import make_ask, tiler
 
 GIB = 2**30
 
@@ -118,3 +120,38 @@ def test_tencents_single_block_keeps_its_intermediate_results():
     assert term.bytes == pytest.approx(26 * states, rel=0.01)
     lean = diffusers.block(dataclasses.replace(a, runtime="diffusers"))
     assert term.bytes > a.rows * (lean.state + lean.worst.row)
+
+
+# Where weights come from, and what a person is told.
+
+
+def test_weights_that_ram_cannot_hold_come_from_the_disk():
+    small = plan(ask("minimax-h3", "BF16", "rtx4060"))
+    assert 0 < small.from_disk < small.streamed
+    assert "from the disk" in streaming(small)
+    large = plan(dataclasses.replace(small.ask, machine=find_machine("rtx4060", ram="128GB")))
+    assert large.from_disk == 0 and "disk" not in streaming(large)
+    ssd = plan(ask("minimax-h3", "BF16", "m5max-64gb", runtime="h3c", streaming=True))
+    assert ssd.from_disk == ssd.streamed > 30 * GIB
+
+
+def test_models_that_start_from_a_picture_encode_one():
+    for name in ("wan2.1-i2v-14b", "wan2.2-i2v-a14b"):
+        a = ask(name, "Q4_K_M", "rtx4090")
+        assert a.pictures == 1 and plan(a).phase("encode pictures")
+        assert ask(name, "Q4_K_M", "rtx4090", pictures=0).pictures == 0
+    assert ask("wan2.2-t2v-a14b", "Q4_K_M", "rtx4090").pictures == 0
+
+
+def test_a_flag_that_stops_comfyui_is_advised_away():
+    a = ask("wan2.1-t2v-1.3b", "BF16", "m1max-64gb", flags=("--cache-none", "--medvram"))
+    ledger = plan(a)
+    found = advise(ledger, tiler)
+    assert verdict(ledger, found) == "fits if"
+    assert found[0].ledger.ask.flags == ("--cache-none",)
+
+
+def test_notes_of_two_experts_are_said_once():
+    lines = text(plan(ask("wan2.2-t2v-a14b", "Q4_K_M", "rtx4090")), ()).splitlines()
+    notes = [line for line in lines if line.startswith("note:")]
+    assert len(notes) == len(set(notes))

@@ -312,7 +312,7 @@ def hex_grid(
     lattice = check_hex_grid(width, height, res, span, rotation)
     found = []
     for q, r in lattice.cells_near(width, height):
-        pixels = sum(last - first + 1 for _, first, last in lattice.pixel_rows(q, r, width, height))
+        pixels = lattice.pixel_count(q, r, width, height)
         if pixels:
             x, y = lattice.centre(q, r)
             found.append((q, r, x, y, pixels))

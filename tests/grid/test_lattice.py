@@ -1,5 +1,6 @@
 """The lattice arithmetic against brute force and against its own laws."""
 
+import itertools
 import math
 
 import pytest
@@ -73,3 +74,15 @@ def test_hex_distance_of_neighbours_is_one():
     assert hex_distance(0, 0) == 0
     assert hex_distance(3, -1) == 3
     assert hex_distance(2, 2) == 4
+
+
+turns = st.one_of(st.sampled_from([0.0, 15.0, 30.0, 60.0, -90.0, 180.0]), st.floats(-400, 400))
+
+
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 5), turns)
+def test_pixel_count_is_the_sum_of_the_rows(width, height, res, rotation):
+    lattice = Lattice.over_frame(width, height, res, 0.075, rotation)
+    for q, r in itertools.islice(lattice.cells_near(width, height), 60):
+        rows = lattice.pixel_rows(q, r, width, height)
+        expected = sum(last - first + 1 for _, first, last in rows)
+        assert lattice.pixel_count(q, r, width, height) == expected

@@ -31,6 +31,9 @@ SEQUENCES = ("png", "exr")
 
 PHASES = {"latents": "sample", "frames": "decode", "merged": "join"}
 
+UNCOUNTED = ("encode", "load")
+"""Phases of an engine that do not move the bar: they take little of a chunk's time."""
+
 Say = Callable[[str], None]
 
 
@@ -296,8 +299,9 @@ class Chain:
     def _attempt(self, phase: str, key: Key, call: Callable[[Any], Any]) -> Any:
         """Run an engine's call; with a smaller plan once if memory runs out or it dies of it."""
 
-        def report(_phase: str, share: float) -> None:
-            self.progress(key, share)
+        def report(phase: str, share: float) -> None:
+            if phase not in UNCOUNTED:
+                self.progress(key, share)
 
         try:
             return call(report)

@@ -189,6 +189,8 @@ class JobProgress:
 
         self.chain = chain
         self.total = sum(self._size(key) for key in chain.left())
+        self.key: Key | None = None
+        self.done = 0.0
         self.bar = tqdm(
             total=self.total, disable=quiet or not self.total, file=sys.stderr,
             bar_format="{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]",
@@ -204,9 +206,19 @@ class JobProgress:
         self.bar.close()
 
     def advance(self, key: Key, share: float) -> None:
-        """Move on by a share of a piece."""
+        """Move on by a share of a piece; a piece that follows completes the one before."""
+        if key != self.key:
+            self._move(1.0)
+            self.key, self.done = key, 0.0
         self.bar.set_description(self.chain.title(key), refresh=False)
-        self.bar.update(min(share * self._size(key), self.total - self.bar.n))
+        self._move(share)
+
+    def _move(self, share: float) -> None:
+        if self.key is None:
+            return
+        share = max(0.0, min(share, 1.0 - self.done))
+        self.done += share
+        self.bar.update(min(share * self._size(self.key), self.total - self.bar.n))
 
     def say(self, say: Say) -> Say:
         """Print lines above the bar."""

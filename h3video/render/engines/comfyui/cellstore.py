@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
+
+from ...files import REAL
+from ...tensors import write_tensors
 
 log = logging.getLogger("h3video")
 
@@ -32,18 +34,16 @@ class CellStore:
         """Write what is being done as plan.json: order, crops, classes, stages."""
         self.folder.mkdir(parents=True, exist_ok=True)
         data = {"format": FORMAT, "fingerprint": self.fingerprint, **plan}
-        _write(self.folder / "plan.json", json.dumps(data, indent=1).encode())
+        REAL.write_atomic(self.folder / "plan.json", (json.dumps(data, indent=1).encode(),))
 
     def save(self, cell: int, values: dict[str, Tensor]) -> None:
         """Save a finished cell. Raises OSError with the file's name if the disk cannot."""
-        import safetensors.torch
-
         kept = {k: v.detach().cpu().contiguous() for k, v in values.items()}
         told = {
             "format": FORMAT, "fingerprint": self.fingerprint, "cell": f"{cell:x}",
             "sha256": _digest(kept),
         }  # fmt: skip
-        _write(self._file(cell), safetensors.torch.save(kept, told))
+        write_tensors(self._file(cell), kept, told)
 
     def load(self, cell: int) -> dict[str, Tensor] | None:
         """A finished cell's values; None if it is absent, damaged, or of another run."""
@@ -82,23 +82,3 @@ def _digest(values: dict[str, Tensor]) -> str:
         found.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
         found.update(value.numpy().tobytes())
     return found.hexdigest()
-
-
-def _write(file: Path, data: bytes) -> None:
-    """A whole file or none: write beside it, flush to the disk, rename."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}.new")
-    try:
-        with open(draft, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(draft, file)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # the rename itself must survive a power cut
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +213,12 @@ def make_ask(args: argparse.Namespace) -> Ask:
     quant = stored or args.quant
     if args.quant is not None:
         quant = parse_quant(args.quant).name
+        if files.transformer is not None and quant != stored:
+            print(
+                f"h3video: the file holds {stored}; planned as {quant} from its shapes",
+                file=sys.stderr,
+            )
+            files = replace(files, transformer=None)
     if args.encoder_quant is not None:
         args.encoder_quant = parse_quant(args.encoder_quant).name
     usual = forecast.usual_clip(spec)

@@ -11,6 +11,7 @@ layer, m of its second, h of a head, b bytes of an element; all per row of the s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from .ask import Ask
@@ -311,6 +312,8 @@ def sub_quadratic_block(block: Block, ask: Ask, bytes_: int = 2, upcast: bool = 
     result is there in parts and joined. In float32 (`upcast`) k is there once more."""
     i = widths(ask).i
     row, formula = 4.0 * i * bytes_, "4ib (sub-quadratic: q, k, v, result)"
+    if ask.spec.family.name == "minimax-h3":  # whose result is counted twice already
+        row, formula = 3.0 * i * bytes_, "3ib (sub-quadratic: q, k, v)"
     if upcast:
         row, formula = row + 4.0 * i, f"{formula} + 4i (k in float32)"
     return block.with_attention(row, formula)
@@ -323,11 +326,13 @@ def sub_quadratic(
     before and after softmax.
 
     It takes as many queries (4096, halved down to 256) as let four score matrices fit the free
-    memory that psutil reports, so the two fill up to half of what is free. All beyond 256 queries
-    is given up where memory is short.
+    memory that psutil reports, so the two fill up to half of what is free. Where 256 do not fit it
+    takes 512 with a root of the keys at a time, and keeps every part's result twice.
     """
     heads, rows = ask.spec.denoiser.heads, ask.rows
     most, least = (2 * heads * min(n, rows) * rows * bytes_ for n in SUB_QUADRATIC)
+    parts = 2 * math.ceil(math.sqrt(rows)) * 512 * widths(ask).i * 2
+    least = min(least, parts)
     most = max(least, min(most, max(free, 0) // 2))
     spare = block.spare(rows) if block else 0
     formula = (

@@ -119,7 +119,7 @@ def advise(
     if ledger.state == "fits":
         return ()
     ask, goal = ledger.ask, ("fits",) if ledger.fits else ("fits", "tight")
-    kinds = [Steps(found) for found in ladders(ledger, tiler)]
+    kinds = [Steps(found) for found in ladders(ledger, tiler, calibration)]
     for size in (1, 2, 3, 4):
         found = [
             advice for together in combinations(kinds, size)
@@ -180,12 +180,15 @@ def _named(advice: Advice) -> Advice:
     ))  # fmt: skip
 
 
-def ladders(ledger: Ledger, tiler: Tiler | None) -> Iterator[Iterator[Change]]:
+def ladders(
+    ledger: Ledger, tiler: Tiler | None, calibration: Calibration | None = None
+) -> Iterator[Iterator[Change]]:
     """Every kind of change that makes sense for the ask's runtime and machine."""
     ask = ledger.ask
     for make in (_attention, _flags, _caches, _quants, _encoder, _pruned, _decode, _offload,
-                 _streaming, _layers, _wired, _frames, _canvas):  # fmt: skip
+                 _streaming, _layers, _wired, _canvas):  # fmt: skip
         yield make(ask)
+    yield _frames(ask, calibration)
     yield _tiles(ask, tiler)
 
 
@@ -403,17 +406,17 @@ def _wired(ask: Ask) -> Iterator[Change]:
     )  # fmt: skip
 
 
-def _frames(ask: Ask) -> Iterator[Change]:
+def _frames(ask: Ask, calibration: Calibration | None) -> Iterator[Change]:
     """The longest chunk that fits, found by halving: peaks never fall with more frames."""
     family = ask.spec.family
     groups = (ask.frames - family.frame_first) // family.frame_step
     low, high = 0, groups
-    if not _fits(ask.but(frames=family.frame_first, tiles=None)):
+    if not _fits(ask.but(frames=family.frame_first, tiles=None), calibration):
         low = high = -1
     while low < high - 1:
         middle = (low + high) // 2
         length = middle * family.frame_step + family.frame_first
-        if _fits(ask.but(frames=length, tiles=None)):
+        if _fits(ask.but(frames=length, tiles=None), calibration):
             low = middle
         else:
             high = middle
@@ -429,9 +432,9 @@ def _frames(ask: Ask) -> Iterator[Change]:
     )  # fmt: skip
 
 
-def _fits(ask: Ask) -> bool:
+def _fits(ask: Ask, calibration: Calibration | None) -> bool:
     try:
-        return plan(ask).fits
+        return plan(ask, calibration).fits
     except UsageError:
         return False
 

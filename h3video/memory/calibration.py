@@ -81,15 +81,9 @@ def load(path: Path | None = None) -> Calibration:
 def learn(bill: Mapping[str, Any], known: Calibration) -> tuple[Calibration, list[str]]:
     """Constants with those of a bill; and a line for each that was learned or refused.
 
-    Raises UsageError when the bill holds no comparison.
+    Raises UsageError when the bill holds no comparison, or one with fields missing.
     """
-    ledger = bill.get("ledger")
-    if not isinstance(ledger, Mapping) or not ledger.get("phases"):
-        raise UsageError(
-            "the bill holds no ledger; make one with `h3video render --json` of this version"
-        )
-    name = key(str(ledger["runtime"]), str(ledger["gpu"]))
-    rows = [r for r in ledger["phases"] if r.get("measured_bytes")]
+    name, rows = _comparison(bill)
     if not rows:
         raise UsageError("the bill has no measured peaks; this system does not tell them")
     learned = dict(known.constants.get(name, {}))
@@ -113,6 +107,39 @@ def learn(bill: Mapping[str, Any], known: Calibration) -> tuple[Calibration, lis
         learned[str(r["name"])] = factor
         lines.append(f"{r['name']}: activations x {factor:.3f}")
     return Calibration({**known.constants, name: learned}), lines
+
+
+_COUNTS = ("measured_bytes", "predicted_bytes", "program_bytes", "activation_bytes")
+
+
+def _comparison(bill: Mapping[str, Any]) -> tuple[str, list[Mapping[str, Any]]]:
+    """The bill's key and the phases that were measured. Raises UsageError for anything else."""
+    ledger = bill.get("ledger")
+    if not isinstance(ledger, Mapping):
+        ledger = {}
+    if not isinstance(ledger.get("phases"), list) or not ledger["phases"]:
+        raise UsageError(
+            "the bill holds no ledger; make one with `h3video render --json` of this version"
+        )
+    rows = []
+    for phase in ledger["phases"]:
+        if isinstance(phase, Mapping) and phase.get("measured_bytes") is None:
+            continue
+        counts = [phase.get(n) for n in _COUNTS] if isinstance(phase, Mapping) else []
+        if not counts or not all(_is_count(c) for c in counts) or "name" not in phase:
+            raise UsageError(
+                f"the bill's phase {phase!r:.60} lacks its bytes; make a bill with `h3video render "
+                "--json` of this version"
+            )
+        if phase["measured_bytes"]:
+            rows.append(phase)
+    if not isinstance(ledger.get("runtime"), str) or not isinstance(ledger.get("gpu"), str):
+        raise UsageError("the bill's ledger names no runtime and gpu; make it with render --json")
+    return key(ledger["runtime"], ledger["gpu"]), rows
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0
 
 
 def save(calibration: Calibration, path: Path | None = None) -> Path:

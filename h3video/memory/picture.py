@@ -39,7 +39,8 @@ def draw(ledger: Ledger, verdict: str) -> Any:
     pen = ImageDraw.Draw(picture)
     small, big = ImageFont.load_default(size=14), ImageFont.load_default(size=17)
     pen.text((18, 14), title(ledger), fill=INK, font=big)
-    pen.text((18, 40), f"{HEADS[verdict]}: {ledger.because()}"[:128], fill=INK, font=small)
+    why = ledger.because().split(";")[0]  # the clause that decides; the rest is in the text
+    pen.text((18, 40), f"{HEADS[verdict]}: {why}"[:128], fill=INK, font=small)
     scale = (WIDTH - LEFT - RIGHT) / top
     bottom = TOP + ROW * len(bars)
     _axis(pen, small, top, scale, bottom)

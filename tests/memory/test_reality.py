@@ -2,6 +2,9 @@
 
 import dataclasses
 
+import pytest
+
+from h3video.errors import UsageError
 from h3video.memory import Phase, calibration
 from h3video.render.bill import ledger_line
 from h3video.render.job import RenderJob
@@ -65,3 +68,24 @@ def test_a_model_that_the_ledger_does_not_know_has_no_line(tmp_path):
     _, tokens, crops = plans()
     job = dataclasses.replace(JOB, model="someone/else")
     assert ledger_line(job, str(tmp_path), tokens, crops, Meter()) is None
+
+
+GOOD = {"name": "denoise", "measured_bytes": 9, "predicted_bytes": 8, "program_bytes": 1,
+        "activation_bytes": 2}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "ledger",
+    [
+        None, 5, {}, {"phases": 5}, {"phases": []}, {"phases": [3]}, {"phases": [{"name": "x"}]},
+        {"phases": [GOOD]},
+        {"phases": [{**GOOD, "measured_bytes": "9"}], "runtime": "a", "gpu": "b"},
+        {"phases": [{**GOOD, "measured_bytes": float("inf")}], "runtime": "a", "gpu": "b"},
+        {"phases": [{**GOOD, "predicted_bytes": -1}], "runtime": "a", "gpu": "b"},
+        {"phases": [{"measured_bytes": 9}], "runtime": "a", "gpu": "b"},
+        {"phases": [{**GOOD, "measured_bytes": None}], "runtime": "a", "gpu": "b"},
+    ],
+)  # fmt: skip
+def test_a_bill_of_another_kind_is_refused(ledger):
+    with pytest.raises(UsageError, match="bill"):
+        calibration.learn({"ledger": ledger}, calibration.Calibration({}))

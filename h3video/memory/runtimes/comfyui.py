@@ -244,8 +244,10 @@ def _decode(ask: Ask, vae: list[Term], dtype: str, done: list[Term]) -> Phase:
     notes = ("its VAE always works in tiles of 256 px",) if own else ()
     if ask.machine.gpu == "mps" and ask.decode_tile is None and not own:
         notes = (
-            "on MPS ComfyUI does not fall back to tiled decoding: an out-of-memory there is a "
-            "RuntimeError that it does not recognise",
+            "on MPS ComfyUI does not fall back to tiled decoding (an out-of-memory there is a "
+            "RuntimeError that it does not recognise), and 3D convolutions over whole frames have "
+            "taken 86 to 140 GiB beside the tensors in reports (issues 9308, 15029), which no "
+            "formula here foresees: VAE Decode (Tiled) is the safe choice",
         )
     terms = (
         *base(ask), *done, *on_device(ask, vae),

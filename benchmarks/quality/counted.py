@@ -20,7 +20,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,18 +29,17 @@ from h3video.blend.weights import Grid
 from h3video.grid import hex_grid
 from h3video.grid.hexgrid import MAX_SPAN, Cell
 from h3video.grid.rectgrid import RectGrid
-from h3video.models.hunyuan import HUNYUAN
 from h3video.models.ltx import LTX2
 from h3video.models.minimax_h3 import MINIMAX_H3
 from h3video.models.wan import WAN
+from h3video.tiling.crops import crop_boxes
 from h3video.tiling.tokens import _tiles, fade_tokens
 
 from .tilings import ALIGNED, span_of
 
 CASES = (
-    (WAN, 832, 480), (WAN, 1280, 704), (WAN, 1920, 1088), (HUNYUAN, 1280, 720),
-    (MINIMAX_H3, 1344, 768), (MINIMAX_H3, 1920, 1088), (LTX2, 1920, 1088), (LTX2, 3840, 2176),
-    (WAN, 3840, 2176),
+    (WAN, 832, 480), (WAN, 1280, 704), (MINIMAX_H3, 1344, 768), (MINIMAX_H3, 1920, 1088),
+    (LTX2, 3840, 2176), (WAN, 1920, 1088),
 )  # fmt: skip
 """Families and canvases."""
 
@@ -48,13 +47,13 @@ RADII = (64.0, 128.0)
 SHARES = (1 / 4, 1 / 8, 1 / 16)
 """Most tokens that a tile may have, of the frame's: the memory that all ways are given."""
 
-TURNS = (0.0, 10.0, 19.107, 30.0)
+TURNS = (0.0, 10.0, 19.107)
 """Hexagons' rotations that are tried, degrees from upright; the rest mirror these."""
 
-STEP = 1.12
+STEP = 1.15
 """Cell sizes that are tried are this far apart."""
 
-MOST_CELLS = 160
+MOST_CELLS = 80
 LONGEST = 2.0
 """Sides of a rectangle against each other, at most."""
 
@@ -147,7 +146,16 @@ def crops(grid: RectGrid, token_px: int, radius: float, how: str = "") -> Tried:
     return len(grid.cells), max(wide) * max(tall), sum(wide) * sum(tall), how
 
 
-@lru_cache(maxsize=None)
+def joined_crops(grid: RectGrid, token_px: int, radius: float, join: float | None,
+                 how: str = "") -> Tried:  # fmt: skip
+    """Crops whose cells are joined where that saves work, as h3video plans them."""
+    columns, rows = grid.width // token_px, grid.height // token_px
+    boxes = crop_boxes(grid, token_px, columns, rows, radius, join)
+    size = boxes.columns * boxes.rows
+    return len(boxes.places), size, len(boxes.places) * size, how
+
+
+@cache
 def tried(family: Any, width: int, height: int, radius: float, way: str) -> tuple[Tried, ...]:
     """Everything that is tried of one way."""
     px = family.token_px
@@ -159,10 +167,14 @@ def tried(family: Any, width: int, height: int, radius: float, way: str) -> tupl
             ratio = (width / columns) / (height / rows)
             if 1 < columns * rows <= MOST_CELLS and 1 / LONGEST <= ratio <= LONGEST:
                 grid, how = rectangles(width, height, columns, rows, kind), f"{columns}x{rows}"
-                out.append(
-                    crops(grid, px, radius, how) if way == "crops"
-                    else token_tiles(grid, px, radius, None, how)
-                )  # fmt: skip
+                if way == "crops":
+                    out.append(crops(grid, px, radius, how))
+                for join in (None, *SHARES):
+                    joined = how + (f", joined up to {join:.0%}" if join else "")
+                    if way == "crops":
+                        out.append(joined_crops(grid, px, radius, join, joined))
+                    else:
+                        out.append(token_tiles(grid, px, radius, join, joined))
     return tuple(out)
 
 

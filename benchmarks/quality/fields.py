@@ -68,7 +68,7 @@ MARGIN = 8
 
 def damaged(picture: Array, tiling: Tiling, damage: Damage, seed: int) -> Array:
     """The picture [h, w, 3] as a tiling whose tiles are damaged shows it."""
-    height, width, channels = picture.shape
+    height, width, _ = picture.shape
     if tiling.owner.shape != (height, width):
         raise ValueError(f"the tiling is for {tiling.owner.shape}, the picture is {picture.shape}")
     out = np.zeros(picture.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ Array = Any
 WIDTH, HEIGHT = 640, 384
 
 PHOTOS = ("coffee", "astronaut", "rocket", "motorcycle_left", "hubble_deep_field", "retina")
-"""Colour photographs in the package itself: nothing is downloaded. Free licences, see its README."""
+"""Colour photographs in the package itself (free licences, see its README): no download."""
 
 PROMPTS = (
     "a red circle moves left over blue waves",
@@ -24,7 +24,7 @@ PROMPTS = (
 """What the embedded model is asked for."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def photo(name: str) -> Array:
     """A photograph [HEIGHT, WIDTH, 3] in 0.06..0.94, the middle of it, scaled to cover the frame.
 

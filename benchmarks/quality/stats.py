@@ -61,4 +61,5 @@ def _interval(value: float, resampled: Any) -> Estimate:
 
 
 def _short(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+    digits = 3 if abs(value) < 1 else 2 if abs(value) < 100 else 0
+    return f"{value:.{digits}f}"

@@ -16,7 +16,7 @@ def picture(plane):
 
 
 def step(angle=0.0, height=10.0, fade=8):
-    """A fade over `height` levels across a line in the middle, `angle` degrees from the vertical."""
+    """A fade over `height` levels across a middle line, `angle` degrees from the vertical."""
     y, x = np.mgrid[:H, :W]
     t = np.radians(angle)
     across = (x - W / 2) * np.cos(t) + (y - H / 2) * np.sin(t)

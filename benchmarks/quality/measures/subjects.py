@@ -7,7 +7,7 @@ colour over one ground (h3video/nano). No model is asked.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def _nearest_colour() -> tuple[Array, Array]:
     return each.argmin(0), each.min(0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _ground_distance(ground: str) -> Array:
     base = np.array(GROUNDS[ground], np.float32)
     return _distance([base * 0.72, base * 0.86, base, base + 0.22 * (255 - base)])

@@ -1,0 +1,219 @@
+"""Tables of docs/quality.md from the lab's figures, written between their markers.
+
+    <!-- lab:NAME --> ... <!-- /lab:NAME -->
+
+Nothing else of the page is touched. A part that was not run says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import stats, store
+from .tilings import HEXAGONS, RECTANGLES
+
+PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
+
+Rows = list[dict[str, Any]]
+
+
+def write(page: Path = PAGE, folder: Path = store.FOLDER) -> None:
+    """Put the figures of the results into the page."""
+    page.write_text(filled(page.read_text(), folder))
+
+
+def filled(text: str, folder: Path = store.FOLDER) -> str:
+    """The page's text with every table made anew. Raises ValueError for an unknown marker."""
+
+    def table(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in TABLES:
+            raise ValueError(f"no table {name!r}; the lab has {', '.join(TABLES)}")
+        part, make = TABLES[name]
+        data = store.load(part, folder)
+        body = make(data) if data else f"*Not run yet: `python -m benchmarks.quality {part}`.*"
+        return f"<!-- lab:{name} -->\n{body}\n<!-- /lab:{name} -->"
+
+    return re.sub(r"<!-- lab:([\w-]+) -->\n.*?<!-- /lab:\1 -->", table, text, flags=re.DOTALL)
+
+
+def select(rows: Rows, key: str, **where: Any) -> list[float]:
+    """A measure of all rows that agree, by seed."""
+    found = [r for r in rows if all(r[k] == v for k, v in where.items())]
+    return [r[key] for r in sorted(found, key=lambda r: r["seed"])]
+
+
+def against(rows: Rows, key: str, tiling: str = HEXAGONS, **where: Any) -> stats.Estimate:
+    """Hexagons' mean against rectangles', paired by seed."""
+    return stats.ratio(
+        select(rows, key, tiling=tiling, **where), select(rows, key, tiling=RECTANGLES, **where)
+    )
+
+
+def excess(rows: Rows, tiling: str, **where: Any) -> list[float]:
+    """What columns and rows hold beyond other directions, by seed."""
+    axis, chance = (select(rows, k, tiling=tiling, **where) for k in ("axis", "chance"))
+    return [a - c for a, c in zip(axis, chance)]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
+    return "\n".join("| " + " | ".join(str(c) for c in line) + " |" for line in lines)
+
+
+def _seams(data: dict[str, Any]) -> str:
+    """The tint field: seams by definition, fade and tile size."""
+    rows, out = data["turns"], []
+    for side in sorted({r["side"] for r in rows}, reverse=True):
+        for overlap in sorted({r["overlap"] for r in rows}):
+            where = {"side": side, "overlap": overlap}
+            beyond = stats.ratio(
+                excess(rows, HEXAGONS, **where), excess(rows, RECTANGLES, **where)
+            )
+            out.append(
+                [f"{side} px tiles, {overlap} px fade", against(rows, "total", **where),
+                 against(rows, "axis", **where), beyond, against(rows, "line", **where),
+                 against(rows, "angle", **where), against(rows, "junction", **where)]
+            )  # fmt: skip
+    head = ["hexagons / rectangles", "all gradient", "axis, signed", "axis, beyond chance",
+            "lines on the axes", "worst angle", "junctions"]  # fmt: skip
+    return _table(head, out)
+
+
+def _turns(data: dict[str, Any]) -> str:
+    """Orientation: seams against rectangles' by degrees from upright."""
+    rows, out = data["turns"], []
+    for tiling in dict.fromkeys(r["tiling"] for r in rows if r["tiling"] != RECTANGLES):
+        turn = tiling.partition(" ")[2]
+        name = f"{turn} degrees" if turn else "native (19.1 degrees)"
+        cells = [
+            against(rows, key, tiling, side=128, overlap=overlap)
+            for overlap in (8, 32) for key in ("axis", "line", "angle")
+        ]  # fmt: skip
+        out.append([name, *cells])
+    head = ["hexagons from upright"] + [
+        f"{key}, {overlap} px" for overlap in (8, 32) for key in ("axis", "lines", "worst angle")
+    ]
+    return _table(head, out)
+
+
+def _fields(part: str) -> Callable[[dict[str, Any]], str]:
+    def make(data: dict[str, Any]) -> str:
+        rows, out = data.get(part) or [], []
+        if not rows:
+            return "*Not run.*"
+        for field in dict.fromkeys(r["field"] for r in rows):
+            for overlap in (8, 32):
+                where = {"field": field, "overlap": overlap}
+                hexes, rects = (
+                    select(rows, "flip", tiling=t, **where) for t in (HEXAGONS, RECTANGLES)
+                )
+                out.append(
+                    [f"{field}, {overlap} px", f"{np.mean(rects):.4f}", f"{np.mean(hexes):.4f}",
+                     stats.ratio(hexes, rects), against(rows, "line", **where),
+                     against(rows, "drift", **where)]
+                )  # fmt: skip
+        head = ["field, fade", "FLIP, rectangles", "FLIP, hexagons", "FLIP, ratio",
+                "lines on the axes, ratio", "colour drift, ratio"]  # fmt: skip
+        return _table(head, out)
+
+    return make
+
+
+def _dip(data: dict[str, Any]) -> str:
+    rows, out = data["photographs"], []
+    for overlap in (8, 32):
+        out.append([f"{overlap} px"] + [
+            stats.mean(select(rows, "dip", tiling=t, field="texture", overlap=overlap))
+            for t in (RECTANGLES, HEXAGONS)
+        ])  # fmt: skip
+    return _table(["fade", "rectangles", "hexagons"], out)
+
+
+def _interior(data: dict[str, Any]) -> str:
+    out = []
+    for r in data["interior"]:
+        h = r["hexagons"]
+        out.append(
+            [f"{r['side']:.0f} px, {r['context']:g} x inradius = {r['radius']:.0f} px",
+             f"{h:.0f}", f"{r['rounded']:.0f}", f"{r['rectangles']:.0f}",
+             f"{1 - h / r['rounded']:.1%}", f"{1 - h / r['rectangles']:.1%}"]
+        )  # fmt: skip
+    head = ["cell, context", "hexagon", "rounded square", "square crop",
+            "fewer than rounded", "fewer than crop"]  # fmt: skip
+    return _table(head, out)
+
+
+def _plans(own_sizes: bool) -> Callable[[dict[str, Any]], str]:
+    def make(data: dict[str, Any]) -> str:
+        cases: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+        for r in data["plans"]:
+            if r["own_sizes"] == own_sizes:
+                key = (r["family"], r["width"], r["height"], r["radius"], r["limit"])
+                cases.setdefault(key, {})[r["way"]] = r
+        out = []
+        for (family, width, height, radius, limit), ways in cases.items():
+            if len(ways) < 4:
+                continue
+            h = ways["hexagons"]
+            cells = [f"x{w['price']:.2f} ({w['tiles']})" for w in ways.values()]
+            less = [f"{1 - h['tokens'] / ways[w]['tokens']:+.1%}" for w in ("rounded", "crops")]
+            out.append([f"{family} {width}x{height}, {radius:.0f} px, {limit:.1%}", *cells, *less])
+        head = ["plan, context, largest tile", "hexagons", "rounded", "shape=rect", "crops",
+                "fewer than rounded", "fewer than crops"]  # fmt: skip
+        return _table(head, out)
+
+    return make
+
+
+def _settings(data: dict[str, Any]) -> str:
+    out = [
+        [f"{r['family']} {r['width']}x{r['height']}, {r['radius']:.0f} px, {r['limit']:.1%}",
+         r["grid"], r["tiles"], f"x{r['price']:.2f}"]
+        for r in data["plans"] if r["way"] == "hexagons" and not r["own_sizes"]
+    ]  # fmt: skip
+    return _table(["plan, context, largest tile", "settings", "tiles", "tokens"], out)
+
+
+def _nano(data: dict[str, Any]) -> str:
+    rows, out = data["rows"], []
+    for canvas in dict.fromkeys(r["canvas"] for r in rows):
+        for path in ("noise", "upscaled"):
+            for variant in ("untiled", HEXAGONS, RECTANGLES):
+                where = {"canvas": canvas, "path": path, "variant": variant}
+                doubles = np.array(select(rows, "subjects", **where)) > 1
+                out.append(
+                    [f"{canvas}, {path}, {variant}", len(doubles)]
+                    + [stats.mean(select(rows, k, **where)) for k in ("flip", "line", "pulse")]
+                    + [f"{doubles.mean():.0%}"]
+                    + [f"{np.mean(select(rows, k, **where)):.0%}"
+                       for k in ("colour", "ground", "direction")]
+                )  # fmt: skip
+    head = ["canvas, path, tiles", "seeds", "FLIP", "lines on the axes", "pulse", "doubled",
+            "colour", "ground", "direction"]  # fmt: skip
+    return _table(head, out)
+
+
+def _about(part: str) -> Callable[[dict[str, Any]], str]:
+    def make(data: dict[str, Any]) -> str:
+        seeds = len({r["seed"] for r in data[part]})
+        a = data["about"]
+        return f"{seeds} seeds; {a['machine']}, Python {a['python']}, {a['day']}."
+
+    return make
+
+
+TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "about": ("fields", _about("photographs")), "seams": ("fields", _seams),
+    "turns": ("fields", _turns), "fields": ("fields", _fields("photographs")),
+    "nano-fields": ("fields", _fields("nano")), "dip": ("fields", _dip),
+    "interior": ("counted", _interior), "plans": ("counted", _plans(False)),
+    "plans-own": ("counted", _plans(True)), "settings": ("counted", _settings),
+    "nano": ("nano", _nano),
+}  # fmt: skip
+"""Name of a table -> the results that it is made of, and how."""

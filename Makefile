@@ -4,6 +4,7 @@
 # make dist   the wheel with every platform's library, built with ziglang, checked and tried
 # make fuzz   junk for every function of csrc under sanitizers, 10 minutes (FUZZ_ARGS=--seconds=60)
 # make soak   200 kills of a small job at random moments; its files must come out byte-identical
+# make lab    the figures, tables and pictures of docs/quality.md (under 40 minutes on 2 cores)
 # make bench  the figures of the README (minutes)
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ COMFY_PIP  := $(COMFY_VENV)/bin/python -m pip install --quiet --disable-pip-vers
 DIST_VENV ?= .venv-dist
 PROMPT ?= a red circle moves left over blue waves
 
-.PHONY: demo test native dist fuzz bench lint clean soak
+.PHONY: demo test native dist fuzz bench lab lint clean soak
 
 demo: $(VENV)/.demo native
 	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
@@ -36,6 +37,9 @@ soak: $(VENV)/.test native
 bench: $(VENV)/.demo native
 	$(BIN)/python benchmarks/tiling.py
 
+lab: $(VENV)/.test native
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality $(LAB_ARGS)
+
 # Without a C compiler the pure-Python index serves, so a failure here is not fatal.
 native: $(VENV)/.demo
 	@$(BIN)/python -m h3video.h3.build --if-stale || echo "h3video: no native index; the pure-Python index serves"
@@ -55,7 +59,7 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo
-	$(PIP) -e ".[diffusers,dev]"
+	$(PIP) -e ".[diffusers,dev,lab]"
 	@touch $@
 
 # torchvision before the rest and alone: as another package's requirement it brings a CUDA torch.

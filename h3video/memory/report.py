@@ -79,12 +79,18 @@ def streaming(ledger: Ledger) -> str:
 
 
 def table(ledger: Ledger) -> list[str]:
-    """One line a phase: peak and parts on the device, what RAM holds, the worst marked."""
+    """One line a phase: parts and peak on the device, what RAM holds, the worst marked.
+
+    needs: what cannot be given up (weights can be streamed, buffers made smaller); it decides.
+    """
     worst = ledger.worst[0]
     only_host = ledger.ask.machine.gpu == "cpu"
     unified = ledger.ask.machine.unified
     head = f"  {'phase':<20}{'weights':>10}{'activ.':>10}{'scores':>10}{'pixels':>10}{'other':>10}"
-    lines = [f"{head}{'RAM' if only_host else 'device':>12}{'' if only_host else '  RAM beside'}"]
+    lines = [
+        f"{head}{'needs':>11}{'RAM' if only_host else 'device':>12}"
+        f"{'' if only_host else '  RAM beside'}"
+    ]
     for phase in ledger.phases:
         where = "host" if only_host else "device"
         cells = [_cell(phase, where, kind) for kind in KINDS]
@@ -93,15 +99,15 @@ def table(ledger: Ledger) -> list[str]:
         host = "" if only_host else f"{gib(phase.needed('host')):>13}"
         lines.append(
             f"{mark} {phase.name:<20}" + "".join(f"{c:>10}" for c in cells)
-            + f"{gib(place.peak):>12}{host}"
+            + f"{gib(place.needed):>11}{gib(place.peak):>12}{host}"
         )  # fmt: skip
     limit = ledger.ask.machine.device_limit.text()
     ram = ledger.ask.machine.ram_limit.text()
     if only_host:
-        lines.append(f"  {'available':<20}{ram:>62}")
+        lines.append(f"  {'available':<20}{ram:>73}")
     else:
         both = f"{ram} in all" if unified else ram
-        lines.append(f"  {'available':<20}{limit:>62}  {both}")
+        lines.append(f"  {'available':<20}{limit:>73}  {both}")
     return lines
 
 
@@ -120,7 +126,8 @@ def _advice(ledger: Ledger, advice: tuple[Advice, ...]) -> list[str]:
     lines = ["", head]
     for number, a in enumerate(advice, 1):
         lines.append(
-            f"  {number}. {a.text()}: peak {gib(a.ledger.peak)}, time x {a.price:.2f}"
+            f"  {number}. {a.text()}: needs {gib(a.ledger.worst[1].needed)}, peak "
+            f"{gib(a.ledger.peak)}, time x {a.price:.2f}"
             + ("" if a.ledger.state == "fits" else f", {a.ledger.state}")
         )
     return lines

@@ -37,8 +37,12 @@ def main(argv: list[str] | None = None) -> int:
         p.error(f"unknown part {unknown[0]!r}; use {', '.join(PARTS)}")
     if a.seeds < 2:
         p.error(f"--seeds {a.seeds} gives no interval; use 2 or more (20 for the docs)")
-    if min(a.nano_seeds, a.workers, a.nano_steps, *a.nano_factors) < 1:
-        p.error("--nano-seeds, --nano-factors, --nano-steps and --workers are 1 or more")
+    for name in ("nano_seeds", "nano_steps", "workers", "nano_factors"):
+        value = getattr(a, name)
+        if min(value if isinstance(value, list) else [value]) < 1:
+            p.error(f"--{name.replace('_', '-')} {value} is out of range; use 1 or more")
+    if not 0.0 < a.nano_budget <= 1.0:
+        p.error(f"--nano-budget {a.nano_budget:g} is out of range 0..1, a share of the frame")
     sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", a.nano_canvas)
     if not sizes:
         p.error(f"--nano-canvas {a.nano_canvas!r} is not WIDTHxHEIGHTxFRAMES, such as 240x144x17")

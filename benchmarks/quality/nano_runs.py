@@ -61,18 +61,17 @@ def equal_tokens(hexes: TokenPlan, canvas: Canvas) -> dict[str, Any]:
 
     def plans() -> Iterator[tuple[float, int, dict[str, Any]]]:
         width, height = canvas.large
-        for side in np.geomspace(64, min(width, height), 24):
-            for halo in range(32, 97, 4):
+        for side in np.geomspace(64, min(width, height), 14):
+            for halo in range(32, 97, 8):
                 span = span_of(float(side), max(width, height), ALIGNED)
                 settings = dict(shape="rect", hex_res=ALIGNED, span=span, halo=float(halo))
                 plan = plan_token_tiles(*canvas.large, canvas.frames, WAN, **settings)
                 off = abs(plan.tokens_run / hexes.tokens_run - 1.0)
                 yield off, abs(len(plan.tiles) - len(hexes.tiles)), settings
 
-    near = [(tiles, off, s) for off, tiles, s in plans() if off <= 0.03]
-    if near:
-        return min(near, key=lambda f: f[:2])[2]
-    return min(plans(), key=lambda f: f[:2])[2]
+    found = list(plans())
+    near = [(tiles, off, s) for off, tiles, s in found if off <= 0.03]
+    return min(near or found, key=lambda f: f[:2])[2]
 
 
 class Painter:

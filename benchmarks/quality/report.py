@@ -72,16 +72,15 @@ def _seams(data: dict[str, Any]) -> str:
     for side in sorted({r["side"] for r in rows}, reverse=True):
         for overlap in sorted({r["overlap"] for r in rows}):
             where = {"side": side, "overlap": overlap}
-            beyond = stats.ratio(
-                excess(rows, HEXAGONS, **where), excess(rows, RECTANGLES, **where)
-            )
+            beyond = [stats.mean(excess(rows, t, **where)) for t in (RECTANGLES, HEXAGONS)]
             out.append(
                 [f"{side} px tiles, {overlap} px fade", against(rows, "total", **where),
-                 against(rows, "axis", **where), beyond, against(rows, "line", **where),
-                 against(rows, "angle", **where), against(rows, "junction", **where)]
+                 against(rows, "axis", **where), against(rows, "line", **where),
+                 against(rows, "angle", **where), against(rows, "junction", **where), *beyond]
             )  # fmt: skip
-    head = ["hexagons / rectangles", "all gradient", "axis, signed", "axis, beyond chance",
-            "lines on the axes", "worst angle", "junctions"]  # fmt: skip
+    head = ["hexagons / rectangles", "all gradient", "axis, signed", "lines on the axes",
+            "worst angle", "junctions", "beyond chance, rectangles",
+            "beyond chance, hexagons"]  # fmt: skip
     return _table(head, out)
 
 

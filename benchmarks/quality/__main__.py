@@ -23,12 +23,12 @@ def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
     p.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
     p.add_argument("--seeds", type=int, default=field_runs.SEEDS, help="of the fields")
-    p.add_argument("--workers", type=int, default=2, help="processes of the fields")
+    p.add_argument("--workers", type=int, default=2, help="processes (fields), threads (nano)")
     p.add_argument("--no-nano-frames", action="store_true", help="fields on photographs only")
     p.add_argument("--nano-seeds", type=int, default=NANO_SEEDS, help="prompts of the nano part")
-    p.add_argument("--nano-canvas", default="240x144x17", help="small canvas: WIDTHxHEIGHTxFRAMES")
+    p.add_argument("--nano-canvas", default="240x144x9", help="small canvas: WIDTHxHEIGHTxFRAMES")
     p.add_argument("--nano-factors", type=int, nargs="+", default=[2], help="of the large canvas")
-    p.add_argument("--nano-steps", type=int, default=12, help="sampling steps")
+    p.add_argument("--nano-steps", type=int, default=8, help="sampling steps")
     p.add_argument("--nano-budget", type=float, default=0.5, help="a tile's share of the frame")
     p.add_argument("--results", type=Path, default=store.FOLDER, help="folder of the figures")
     a = p.parse_args(argv)
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         p.error(f"--nano-budget {a.nano_budget:g} is out of range 0..1, a share of the frame")
     sizes = re.fullmatch(r"(\d+)x(\d+)x(\d+)", a.nano_canvas)
     if not sizes:
-        p.error(f"--nano-canvas {a.nano_canvas!r} is not WIDTHxHEIGHTxFRAMES, such as 240x144x17")
+        p.error(f"--nano-canvas {a.nano_canvas!r} is not WIDTHxHEIGHTxFRAMES, such as 240x144x9")
     started = time.monotonic()
 
     def say(text: str) -> None:
@@ -76,8 +76,11 @@ def main(argv: list[str] | None = None) -> int:
 
 def _nano(a: argparse.Namespace, sizes: re.Match[str], say: Any) -> list[dict[str, Any]]:
     """Rows of every factor; the renders are remembered in build/quality."""
+    import torch
+
     from .nano_runs import Canvas, run
 
+    torch.set_num_threads(a.workers)  # make lab sets one thread, for the fields' processes
     rows = []
     for factor in a.nano_factors:
         width, height, frames = map(int, sizes.groups())

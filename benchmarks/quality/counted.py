@@ -7,6 +7,8 @@ hexagons   token tiles of hexagonal cells, as h3video plans them
 rounded    token tiles of rectangular cells that keep only the tokens within the radius of the
            cell: rectangles with round corners, the best that they can do
 rectangles token tiles of rectangular cells that grow as rectangles: h3video's shape="rect"
+shifted    hexagons whose grid does not start in the frame's middle: what a plan could run if the
+           grid's origin were free, which h3video does not offer today (few, large cells only)
 crops      rectangles cut from the frame, all of one size: a tiler without token tiles
 
 All tiles of a plan run as many tokens as the largest needs. What a plan would run if every tile
@@ -19,7 +21,7 @@ import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -27,7 +29,7 @@ import numpy as np
 
 from h3video.blend.weights import Grid
 from h3video.grid import hex_grid
-from h3video.grid.hexgrid import MAX_SPAN, Cell
+from h3video.grid.hexgrid import MAX_SPAN, Cell, HexGrid
 from h3video.grid.rectgrid import RectGrid
 from h3video.models.ltx import LTX2
 from h3video.models.minimax_h3 import MINIMAX_H3
@@ -57,7 +59,13 @@ MOST_CELLS = 80
 LONGEST = 2.0
 """Sides of a rectangle against each other, at most."""
 
-WAYS = ("hexagons", "rounded", "rectangles", "crops")
+WAYS = ("hexagons", "rounded", "rectangles", "crops", "shifted")
+
+ORIGINS = ((0.5, 0.0), (0.25, 0.433), (0.5, 0.289), (0.0, 0.433))
+"""Origins that are tried, in cells' distances: edges' middles, a corner, and half a row down."""
+
+MOST_SHIFTED = 30
+"""Cells that a shifted grid may have."""
 
 
 class RoundedGrid(RectGrid):
@@ -159,8 +167,8 @@ def joined_crops(grid: RectGrid, token_px: int, radius: float, join: float | Non
 def tried(family: Any, width: int, height: int, radius: float, way: str) -> tuple[Tried, ...]:
     """Everything that is tried of one way."""
     px = family.token_px
-    if way == "hexagons":
-        return tuple(_hexagons(width, height, px, radius))
+    if way in ("hexagons", "shifted"):
+        return tuple(_hexagons(width, height, px, radius, ORIGINS if way == "shifted" else None))
     kind, out = (RoundedGrid if way == "rounded" else RectGrid), []
     for columns in range(1, width // (6 * px) + 1):
         for rows in range(1, height // (6 * px) + 1):
@@ -178,18 +186,34 @@ def tried(family: Any, width: int, height: int, radius: float, way: str) -> tupl
     return tuple(out)
 
 
-def _hexagons(width: int, height: int, token_px: int, radius: float) -> Iterator[Tried]:
+def _hexagons(width: int, height: int, token_px: int, radius: float,
+              origins: Sequence[tuple[float, float]] | None) -> Iterator[Tried]:  # fmt: skip
     for side in sides(width, height, token_px):
         span = span_of(side, max(width, height), ALIGNED)
-        if span > MAX_SPAN:
+        if span > MAX_SPAN or (origins and width * height / side**2 > MOST_SHIFTED):
             continue
-        for turn in TURNS:
-            grid = hex_grid(width, height, ALIGNED, span, turn)
-            for join in (None, *SHARES):
-                how = f"hex_res {ALIGNED}, span {span:.4f}, rotation {turn:g}"
-                if join:
-                    how += f", joined up to {join:.0%}"
-                yield token_tiles(grid, token_px, radius, join, how)
+        for turn in TURNS if origins is None else (*TURNS, 30.0):
+            centred = hex_grid(width, height, ALIGNED, span, turn)
+            for origin in origins or [None]:
+                grid = centred if origin is None else shifted(centred, *origin)
+                for join in (None, *SHARES):
+                    how = f"hex_res {ALIGNED}, span {span:.4f}, rotation {turn:g}"
+                    how += f", origin {origin}" if origin else ""
+                    how += f", joined up to {join:.0%}" if join else ""
+                    yield token_tiles(grid, token_px, radius, join, how)
+
+
+def shifted(grid: HexGrid, right: float, down: float) -> HexGrid:
+    """A grid moved by parts of the distance of two cells; its ids are only numbers."""
+    lattice = grid.lattice
+    pitch = lattice.pitch
+    moved = replace(lattice, x0=lattice.x0 + right * pitch, y0=lattice.y0 + down * pitch)
+    cells: list[Cell] = []
+    for q, r in moved.cells_near(grid.width, grid.height):
+        rows = moved.pixel_rows(q, r, grid.width, grid.height)
+        if pixels := sum(last - first + 1 for _, first, last in rows):
+            cells.append(Cell(len(cells), len(cells), q, r, *moved.centre(q, r), pixels))
+    return replace(grid, lattice=moved, cells=tuple(cells))
 
 
 def best(family: Any, width: int, height: int, radius: float, limit: float, way: str,
@@ -215,13 +239,14 @@ def best(family: Any, width: int, height: int, radius: float, limit: float, way:
 
 
 def run(say: Any, cases: Sequence[Any] = CASES, radii: Sequence[float] = RADII,
-        limits: Sequence[float] = SHARES) -> list[Count]:  # fmt: skip
+        limits: Sequence[float] = SHARES,
+        ways: Sequence[str] = WAYS) -> list[Count]:  # fmt: skip
     """The best plan of every way for every case; a way that nothing fits is left out."""
     out = []
     for family, width, height in cases:
         for radius in radii:
             for limit in limits:
-                for way, own in itertools.product(WAYS, (False, True)):
+                for way, own in itertools.product(ways, (False, True)):
                     with contextlib.suppress(ValueError):
                         out.append(best(family, width, height, radius, limit, way, own))
         say(f"counted {family.name} {width}x{height}")

@@ -39,9 +39,9 @@ class Canvas:
     width: int = 240
     height: int = 144
     factor: int = 2
-    frames: int = 17
-    steps: int = 12
-    budget: float = 0.34
+    frames: int = 9
+    steps: int = 8
+    budget: float = 0.5
 
     @property
     def large(self) -> tuple[int, int]:

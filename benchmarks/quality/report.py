@@ -150,6 +150,7 @@ def _interior(data: dict[str, Any]) -> str:
 
 def _plans(own_sizes: bool) -> Callable[[dict[str, Any]], str]:
     def make(data: dict[str, Any]) -> str:
+        columns = ("hexagons", "rounded", "rectangles", "crops", "shifted")
         cases: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
         for r in data["plans"]:
             if r["own_sizes"] == own_sizes:
@@ -157,14 +158,15 @@ def _plans(own_sizes: bool) -> Callable[[dict[str, Any]], str]:
                 cases.setdefault(key, {})[r["way"]] = r
         out = []
         for (family, width, height, radius, limit), ways in cases.items():
-            if len(ways) < 4:
+            if not ways.keys() >= set(columns[:4]):
                 continue
+            found = [ways.get(way) for way in columns]
+            cells = [f"x{r['price']:.2f} ({r['tiles']})" if r else "" for r in found]
             h = ways["hexagons"]
-            cells = [f"x{w['price']:.2f} ({w['tiles']})" for w in ways.values()]
             less = [f"{1 - h['tokens'] / ways[w]['tokens']:+.1%}" for w in ("rounded", "crops")]
             out.append([f"{family} {width}x{height}, {radius:.0f} px, {limit:.1%}", *cells, *less])
         head = ["plan, context, largest tile", "hexagons", "rounded", "shape=rect", "crops",
-                "fewer than rounded", "fewer than crops"]  # fmt: skip
+                "hexagons, free origin", "fewer than rounded", "fewer than crops"]  # fmt: skip
         return _table(head, out)
 
     return make

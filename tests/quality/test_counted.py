@@ -12,6 +12,7 @@ from benchmarks.quality.counted import (
     interior,
     joined_crops,
     rectangles,
+    shifted,
     token_tiles,
 )
 from h3video.grid import hex_grid, rect_grid
@@ -88,6 +89,22 @@ def test_crops_are_rectangular_token_tiles():
         grid = rectangles(W, H, columns, rows, RectGrid)
         a, b = crops(grid, PX, 64.0), token_tiles(grid, PX, 64.0, None)
         assert a[:3] == b[:3]
+
+
+def test_shifted_grids_cover_the_frame_with_the_same_hexagons():
+    grid = hex_grid(W, H, 4, 0.03, 10.0)
+    moved = shifted(grid, 0.5, 0.25)
+    assert sum(c.pixels for c in moved.cells) == W * H
+    assert moved.inradius == grid.inradius
+    step = (0.5 * grid.lattice.pitch, 0.25 * grid.lattice.pitch)
+    at = {(c.q, c.r): (c.x, c.y) for c in grid.cells}
+    for c in moved.cells:
+        if (c.q, c.r) in at:
+            was = at[c.q, c.r]
+            assert (c.x - was[0], c.y - was[1]) == pytest.approx(step)
+    assert shifted(grid, 0.0, 0.0).lattice == grid.lattice
+    tiles, tokens, needed, _ = token_tiles(moved, PX, 64.0, None)
+    assert W * H // PX**2 < needed <= tiles * tokens
 
 
 def test_joined_crops_are_the_packages_own():

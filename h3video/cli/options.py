@@ -82,7 +82,8 @@ def tiling(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--overlap", type=number("overlap", 0, 4096), metavar="PX",
-        help="width of the band that neighbouring cells share (default: 4 tokens, 3 where they are 32 px; 0: hard edges)",
+        help="width of the band that neighbouring cells share (default: 4 tokens, 3 where they "
+        "are 32 px; 0: hard edges)",
     )  # fmt: skip
     group.add_argument(
         "--halo", type=number("halo", 0, 4096), metavar="PX",

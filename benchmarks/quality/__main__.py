@@ -90,4 +90,8 @@ def _nano(a: argparse.Namespace, sizes: re.Match[str], say: Any) -> list[dict[st
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        raise SystemExit(main())
+    except KeyboardInterrupt:
+        print("stopped; nano renders that are finished are kept", file=sys.stderr)
+        raise SystemExit(130) from None

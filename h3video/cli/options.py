@@ -99,6 +99,14 @@ def tiling(parser: argparse.ArgumentParser) -> None:
         help="blend the tiles once a step, or after every transformer block (default: step)",
     )  # fmt: skip
     group.add_argument(
+        "--window", type=integer("window", 1, 4096), metavar="N",
+        help="latent frames that a tile takes at a time (default: all)",
+    )  # fmt: skip
+    group.add_argument(
+        "--window-overlap", type=integer("window-overlap", 0, 4096), default=2, metavar="N",
+        help="latent frames that neighbouring windows share (default: 2)",
+    )  # fmt: skip
+    group.add_argument(
         "--span", type=number("span", 0.001, MAX_SPAN), default=DEFAULT_SPAN, metavar="W",
         help=f"gnomonic plane units across the longer side (default: {DEFAULT_SPAN})",
     )  # fmt: skip

@@ -55,12 +55,6 @@ def add_parser(commands: Any) -> None:
     _contents(p)
     options.tiling(p)
     p.set_defaults(shape=None, exchange=None, span=None)
-    p.add_argument(
-        "--window",
-        type=options.integer("window", 1, 4096),
-        metavar="N",
-        help="latent frames that a tile takes at a time",
-    )
     p.add_argument("--no-tiles", action="store_true", help="the whole frame at once (the default)")
     p.add_argument(
         "--decode-tile",

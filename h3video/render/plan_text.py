@@ -18,7 +18,7 @@ def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
         f"{plan.columns}x{plan.rows} tokens x {plan.latent_frames} latent frames "
         f"= {plan.frame_tokens} tokens",
     ]
-    if len(plan.tiles) == 1:
+    if plan.single:
         lines.append("tiles       1: no tiling, the result is bit-identical to the untiled model")
     else:
         lines += [
@@ -26,6 +26,7 @@ def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
             f"overlap {plan.overlap:.0f} px, halo {plan.halo:.0f} px",
             f"tiles       {len(plan.tiles)} of {plan.tile_tokens} tokens "
             f"({plan.share:.0%} of the frame), exchange every {plan.exchange}",
+            *_windows(plan),
             f"price       {plan.price:.2f} x the frame's tokens ({plan.tokens_run} run a pass)",
         ]
         if plan.expected_time is not None:
@@ -43,3 +44,8 @@ def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
         for i, tile in enumerate(plan.tiles):
             lines.append(f"{i:>4}  {tile.owned:>12}  {' '.join(f'{c:x}' for c in tile.ids)}")
     return "\n".join(lines)
+
+
+def _windows(plan: TokenPlan) -> list[str]:
+    count, length = len(plan.windows), plan.windows[0].length
+    return [f"windows     {count} of {length} latent frames"] if count > 1 else []

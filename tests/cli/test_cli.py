@@ -112,6 +112,15 @@ def test_errors_come_before_torch(tiny_folder):
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
+def test_windows_are_in_the_plan(tiny_folder, capsys):
+    asked = ("--plan", "--width", 1280, "--height", 704, "--window", 6, "--window-overlap", 1)
+    assert render(tiny_folder, *asked) == 0
+    assert "windows     4 of 6 latent frames" in capsys.readouterr().out
+    assert render(tiny_folder, *asked, "--json") == 0
+    windows = json.loads(capsys.readouterr().out)["denoise"]["windows"]
+    assert windows[0] == {"start": 0, "length": 6} and windows[1]["start"] <= 5
+
+
 def test_plan_as_text_and_json(tiny_folder, capsys):
     assert render(tiny_folder, "--plan", "--width", 1280, "--height", 704) == 0
     text = capsys.readouterr().out

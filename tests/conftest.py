@@ -1,6 +1,7 @@
 """Shared settings: small thread counts, quiet hypothesis, tiny real models."""
 
 import os
+import signal
 
 import pytest
 
@@ -9,6 +10,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 from hypothesis import HealthCheck, settings
+
+# What a shell starts in its background ignores SIGINT, and children inherit that: tests of Ctrl-C
+# would wait forever under `make test &`.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "h3video",

@@ -12,9 +12,10 @@ from comfy_harness import copy_pack
 
 HARNESS = Path(__file__).with_name("comfy_harness")
 WITHOUT_WEIGHTS = shutil.ignore_patterns("*.safetensors")
-NODES = ["H3CellMask", "H3CellsFromText", "H3CellsToText", "H3FiniteGuard", "H3FreeMemory",
-         "H3GridEncode", "H3HexTiles", "H3HexWalkSampler", "H3MemoryLedger", "H3MergeChunks",
-         "H3RegionPrompts", "H3SplitTiles"]  # fmt: skip
+NODES = ["H3CellMask", "H3CellsFromText", "H3CellsToText", "H3ChunkJoin", "H3ChunkLoad",
+         "H3ChunkPlan", "H3ChunkSave", "H3FiniteGuard", "H3FreeMemory", "H3GridEncode",
+         "H3HexTiles", "H3HexWalkSampler", "H3MemoryLedger", "H3MergeChunks", "H3RegionPrompts",
+         "H3SplitTiles"]  # fmt: skip
 GRID = ["H3GridEncode", {"width": 160, "height": 96, "hex_res": "3", "overlap": 8}]
 TEXT = ["H3CellsToText", {"cells": {"from": [0, 1]}}]
 

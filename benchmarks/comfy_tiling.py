@@ -82,8 +82,11 @@ def models(layers: int = 2) -> dict[str, tuple[Any, tuple[int, int, int], int]]:
     return found
 
 
-def one(model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]) -> dict[str, Any]:
-    """One sampling step: seconds, peak bytes, the plan, our own share of the time."""
+def peak_of(
+    model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]
+) -> tuple[int, Any]:
+    """Bytes alive at most in the transformer's pass of one step (the sampler's own are not ours),
+    and the plan."""
     import tiny
     from comfy.patcher_extension import WrappersMP
     from tiling import LiveBytes
@@ -94,14 +97,26 @@ def one(model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]
     peaks = []
 
     def watch(executor: Any, *args: Any, **kwargs: Any) -> Any:
-        with LiveBytes() as live:  # of the transformer's pass; the sampler's own is not ours
+        with LiveBytes() as live:
             out = executor(*args, **kwargs)
         peaks.append(live.peak)
         return out
 
     watched = model.clone()
     watched.add_wrapper_with_key(WrappersMP.DIFFUSION_MODEL, "watch", watch)
-    tiny.sample(attach(watched, HexSettings(**settings)), family, steps=1, size=size)
+    tiled = attach(watched, HexSettings(**settings))
+    tiny.sample(tiled, family, steps=1, size=size)
+    return max(peaks), tiled.h3video_tiling.plans[-1]
+
+
+def one(model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]) -> dict[str, Any]:
+    """One sampling step: seconds, peak bytes, the plan, our own share of the time."""
+    import tiny
+
+    from h3video.render.engines.comfyui.attach import attach
+    from h3video.tiling.settings import HexSettings
+
+    peak, plan = peak_of(model, family, size, settings)
     tiled = attach(model, HexSettings(**settings))
     tiny.sample(tiled, family, steps=1, size=size)  # index tensors, caches
     tiling = tiled.h3video_tiling
@@ -109,8 +124,7 @@ def one(model: Any, family: str, size: tuple[int, ...], settings: dict[str, Any]
     started = time.perf_counter()
     tiny.sample(tiled, family, steps=1, size=size)
     seconds = time.perf_counter() - started
-    plan = tiling.plans[-1]
-    return {"seconds": seconds, "peak": max(peaks), "own": tiling.own_seconds / seconds,
+    return {"seconds": seconds, "peak": peak, "own": tiling.own_seconds / seconds,
             "tiles": len(plan.tiles), "estimate": plan.activation_bytes(),
             "share": plan.share, "price": plan.price,
             "expected": plan.expected_time, "tokens": plan.frame_tokens}  # fmt: skip

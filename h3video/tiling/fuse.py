@@ -90,13 +90,13 @@ class TileRunner:
         started = self._now()
         if self.exchange == "block":
             return self._exchange(streams, call, share, last, started)
-        for value in release:
-            if not _within(value, streams):
-                _release(value)
+        read = [value for value in release if _within(value, streams)]
+        for value in [value for value in release if not _within(value, streams)]:
+            _release(value)
         if not self._states:
             self._gather(streams)
         streams.clear()
-        for value in release:
+        for value in read:
             _release(value)
         for k, tile in enumerate(self.tiles):
             states = self._here(self._states[k])

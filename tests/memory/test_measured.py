@@ -1,7 +1,9 @@
 """The predicted peak of a denoising pass against counted tensors: full frame and tiled."""
 
 import dataclasses
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -17,44 +19,13 @@ from h3video.models.catalog import model_spec
 from h3video.models.wan import denoiser_shape
 from h3video.render.forecast import tiles_of
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from tiling import LiveBytes, Pipe
+
 SIZES = [(480, 288), (640, 384), (832, 480)]
 SETTINGS = [{"shape": "none"}, {"shape": "hex"}, {"shape": "hex", "exchange": "block"}]
 TINY = {"wide": (4, 32, 512), "narrow": (2, 64, 1024)}
 FRAMES, TEXT = 5, 64
-
-
-class LiveBytes(torch.utils._python_dispatch.TorchDispatchMode):
-    """Peak bytes of tensor storages made inside that are alive, as in benchmarks/tiling.py."""
-
-    def __init__(self):
-        super().__init__()
-        self.now = self.peak = 0
-        self.known = {}
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        import weakref
-
-        out = func(*args, **(kwargs or {}))
-        for leaf in torch.utils._pytree.tree_leaves(out):
-            if isinstance(leaf, torch.Tensor):
-                storage = leaf.untyped_storage()
-                key = storage._cdata
-                if key not in self.known and storage.nbytes():
-                    self.known[key] = storage.nbytes()
-                    self.now += storage.nbytes()
-                    self.peak = max(self.peak, self.now)
-                    weakref.finalize(storage, self._gone, key)
-        return out
-
-    def _gone(self, key):
-        self.now -= self.known.pop(key, 0)
-
-
-class Pipe:
-    vae = None
-
-    def __init__(self, model):
-        self.transformer = model
 
 
 @pytest.fixture(scope="module", params=["nano", *TINY])

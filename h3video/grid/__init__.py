@@ -2,17 +2,19 @@
 
 from .cells import GridCells, check_frame_grid, comfortable_res, frame_grid, grid_cells
 from .globe import GlobeGrid, globe_grid
-from .hexgrid import DEFAULT_SPAN, MAX_SPAN, Cell, HexGrid, finest_res, hex_grid
-from .rectgrid import RectGrid, rect_grid
+from .hexgrid import DEFAULT_SPAN, MAX_SPAN, NO_ORIGIN, Cell, HexGrid, Point, finest_res, hex_grid
+from .rectgrid import RectGrid, rect_grid, rectangles
 from .select import select_cells
 
 __all__ = [
     "DEFAULT_SPAN",
     "MAX_SPAN",
+    "NO_ORIGIN",
     "Cell",
     "GlobeGrid",
     "GridCells",
     "HexGrid",
+    "Point",
     "RectGrid",
     "check_frame_grid",
     "comfortable_res",
@@ -22,5 +24,6 @@ __all__ = [
     "grid_cells",
     "hex_grid",
     "rect_grid",
+    "rectangles",
     "select_cells",
 ]

@@ -13,7 +13,15 @@ from typing import Any
 
 from ..errors import UsageError
 from .globe import GlobeGrid, check_globe_grid, globe_grid
-from .hexgrid import DEFAULT_SPAN, HexGrid, check_hex_grid, finest_res, hex_grid
+from .hexgrid import (
+    DEFAULT_SPAN,
+    NO_ORIGIN,
+    HexGrid,
+    Point,
+    check_hex_grid,
+    finest_res,
+    hex_grid,
+)
 from .lattice import Lattice
 
 FORMAT = "h3video-cells/1"
@@ -130,34 +138,34 @@ def comfortable_res(width: int, height: int, span: float = DEFAULT_SPAN) -> int:
 
 def frame_grid(
     width: int, height: int, hex_res: int | str, span: float = DEFAULT_SPAN,
-    rotation: float = 0.0, projection: str = "face",
+    rotation: float = 0.0, projection: str = "face", origin: Point = NO_ORIGIN,
 ) -> HexGrid | GlobeGrid:  # fmt: skip
     """A frame's grid as a person asks for it: `hex_res` may be "auto", either projection.
 
-    On the globe "auto" is the finest resolution that is legal there; span and
-    rotation have no meaning there and are refused.
+    On the globe "auto" is the finest resolution that is legal there; span, rotation
+    and origin have no meaning there and are refused.
     """
-    res = check_frame_grid(width, height, hex_res, span, rotation, projection)
+    res = check_frame_grid(width, height, hex_res, span, rotation, projection, origin)
     if projection == "face":
-        return hex_grid(width, height, res, span, rotation)
+        return hex_grid(width, height, res, span, rotation, origin)
     return globe_grid(width, height, res)
 
 
 def check_frame_grid(
     width: int, height: int, hex_res: int | str, span: float = DEFAULT_SPAN,
-    rotation: float = 0.0, projection: str = "face",
+    rotation: float = 0.0, projection: str = "face", origin: Point = NO_ORIGIN,
 ) -> int:  # fmt: skip
     """The resolution that `frame_grid` would use; raises what it raises, without the work."""
     if projection == "face":
         res = comfortable_res(width, height, span) if hex_res == "auto" else _number(hex_res)
-        check_hex_grid(width, height, res, span, rotation)
+        check_hex_grid(width, height, res, span, rotation, origin)
         return res
     if projection != "equirectangular":
         raise UsageError(f"projection {projection!r} is unknown; use face or equirectangular")
-    if span != DEFAULT_SPAN or rotation != 0.0:
+    if span != DEFAULT_SPAN or rotation != 0.0 or origin != NO_ORIGIN:
         raise UsageError(
-            f"span {span:g} and rotation {rotation:g} have no meaning on the equirectangular "
-            f"map; use {DEFAULT_SPAN:g} and 0, or the face projection"
+            f"span {span:g}, rotation {rotation:g} and an origin have no meaning on the "
+            f"equirectangular map; use {DEFAULT_SPAN:g}, 0 and none, or the face projection"
         )
     res = GlobeGrid.finest_res(height) if hex_res == "auto" else _number(hex_res)
     check_globe_grid(width, height, res)

@@ -3,6 +3,7 @@
 The frame lies in one icosahedron face, its centre on the face centre, its
 longer side `span` plane units wide. There the cells are exact regular hexagons
 and far from every pentagon and face edge; see lattice.py and docs/geometry.md.
+With an `origin` the face centre lies elsewhere in the frame, by a cell at most.
 Standard library only.
 """
 
@@ -27,6 +28,11 @@ MAX_SPAN = 0.33
 FACE = 4
 """The icosahedron face that frames are mapped into. Any of the 20 gives the same hexagons."""
 
+Point = tuple[float, float]
+"""(x, y) in px; as an origin: how far the lattice's centre lies right of and below the frame's."""
+
+NO_ORIGIN: Point = (0.0, 0.0)
+
 MAX_FRAME = 16384
 """Longest side of a frame in px."""
 
@@ -43,7 +49,7 @@ class Cell:
 
     index   position in `HexGrid.cells`
     id      the H3 index, 64 bit
-    q, r    axial lattice coordinates, (0, 0) at the frame's centre
+    q, r    axial lattice coordinates, (0, 0) at the frame's centre (or the grid's origin)
     x, y    centre in px (may lie outside the frame)
     pixels  pixels of the frame that the cell owns, at least 1
     """
@@ -68,6 +74,7 @@ class HexGrid:
     rotation: float
     lattice: Lattice
     cells: tuple[Cell, ...]
+    origin: Point = NO_ORIGIN
 
     shape = "hex"
 
@@ -190,10 +197,13 @@ class HexGrid:
 
     def pixel_ids(self) -> Any:
         """H3 id of every pixel: numpy uint64 [height, width]."""
-        ids = h3.frame_cells(
-            FACE, 0.0, 0.0, self.width, self.height, self.span,
-            math.radians(self.rotation), self.res,
+        u, v = _plane(
+            self.width / 2.0, self.height / 2.0, self.width, self.height, self.span,
+            self.rotation, self.origin,
         )  # fmt: skip
+        ids = h3.frame_cells(
+            FACE, u, v, self.width, self.height, self.span, math.radians(self.rotation), self.res
+        )
         return ids.reshape(self.height, self.width)
 
     def sample_weights(
@@ -249,27 +259,36 @@ class HexGrid:
         """The grid as plain data; ids as strings, since JSON numbers round 64 bits."""
         return {
             "width": self.width, "height": self.height, "res": self.res, "span": self.span,
-            "rotation": self.rotation, "projection": "face",
+            "rotation": self.rotation, "projection": "face", **origin_json(self.origin),
             "ids": [h3.int_to_str(c.id) for c in self.cells],
         }  # fmt: skip
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> HexGrid:
         """The grid that `to_json` wrote. Refuses data whose ids do not belong to its geometry."""
-        grid = hex_grid(data["width"], data["height"], data["res"], data["span"], data["rotation"])
+        x, y = data.get("origin", NO_ORIGIN)
+        grid = hex_grid(
+            data["width"], data["height"], data["res"], data["span"], data["rotation"], (x, y)
+        )
         ids = [h3.str_to_int(s) for s in data["ids"]]
         if ids != [c.id for c in grid.cells]:
             raise UsageError(
                 f"the {len(ids)} cell ids do not belong to a {grid.width}x{grid.height} frame at "
-                f"hex_res {grid.res}, span {grid.span:g}, rotation {grid.rotation:g}; "
-                "write the grid again"
+                f"hex_res {grid.res}, span {grid.span:g}, rotation {grid.rotation:g}, origin "
+                f"{grid.origin[0]:g}, {grid.origin[1]:g}; write the grid again"
             )
         return grid
 
 
+def origin_json(origin: Point) -> dict[str, Any]:
+    """An origin as an entry of plain data; none at the frame's centre, as grids always wrote."""
+    return {} if origin == NO_ORIGIN else {"origin": list(origin)}
+
+
 def check_hex_grid(
-    width: int, height: int, res: int, span: float = DEFAULT_SPAN, rotation: float = 0.0
-) -> Lattice:
+    width: int, height: int, res: int, span: float = DEFAULT_SPAN, rotation: float = 0.0,
+    origin: Point = NO_ORIGIN,
+) -> Lattice:  # fmt: skip
     """The lattice of a grid that can be made, without making it; raises what `hex_grid` raises."""
     for name, side in (("width", width), ("height", height)):
         if not 1 <= side <= MAX_FRAME:
@@ -280,7 +299,8 @@ def check_hex_grid(
         raise UsageError(f"span {span:g} is out of range 0..{MAX_SPAN} (default {DEFAULT_SPAN})")
     if not math.isfinite(rotation):
         raise UsageError(f"rotation {rotation} is not a number of degrees")
-    lattice = Lattice.over_frame(width, height, res, span, rotation)
+    lattice = Lattice.over_frame(width, height, res, span, rotation, origin)
+    _check_origin(lattice, width, height, span, origin)
     if res > 0 and lattice.edge < MIN_EDGE:
         finest = finest_res(width, height, span, rotation)
         raise UsageError(
@@ -296,20 +316,44 @@ def check_hex_grid(
     return lattice
 
 
+def _check_origin(
+    lattice: Lattice, width: int, height: int, span: float, origin: Point
+) -> None:  # fmt: skip
+    x, y = origin
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise UsageError(f"origin {x}, {y} is not a place in px")
+    if math.hypot(x, y) > lattice.pitch * (1.0 + 1e-9):
+        raise UsageError(
+            f"origin {x:g}, {y:g} lies {math.hypot(x, y):.4g} px from the frame's centre; grids "
+            f"repeat every cell, so at most {lattice.pitch:.4g} px (the distance of two cells) "
+            "are taken"
+        )
+    # Inside the square of side MAX_SPAN around the face's centre, as without an origin.
+    reach = 2.0 * max(width / 2.0 + abs(x), height / 2.0 + abs(y)) * span / max(width, height)
+    if origin != NO_ORIGIN and reach > MAX_SPAN:
+        raise UsageError(
+            f"origin {x:g}, {y:g} moves a frame of span {span:g} to {reach:.3g} plane units, the "
+            f"limit is {MAX_SPAN}; use a smaller span or an origin nearer to 0, 0"
+        )
+
+
 @lru_cache(maxsize=32)
 def hex_grid(
-    width: int, height: int, res: int, span: float = DEFAULT_SPAN, rotation: float = 0.0
-) -> HexGrid:
+    width: int, height: int, res: int, span: float = DEFAULT_SPAN, rotation: float = 0.0,
+    origin: Point = NO_ORIGIN,
+) -> HexGrid:  # fmt: skip
     """The H3 cells of a frame.
 
     width, height   the frame in px, 1..16384
     res             H3 resolution 0..15; an edge must come out at 2 px or more
     span            plane units that the longer side covers, at most 0.33
     rotation        degrees by which the frame is turned in the plane
+    origin          px by which the lattice's centre lies right of and below the frame's centre,
+                    at most the distance of two cells
 
     Raises UsageError with the value, the limit and a value that works.
     """
-    lattice = check_hex_grid(width, height, res, span, rotation)
+    lattice = check_hex_grid(width, height, res, span, rotation, origin)
     found = []
     for q, r in lattice.cells_near(width, height):
         pixels = lattice.pixel_count(q, r, width, height)
@@ -318,12 +362,15 @@ def hex_grid(
             found.append((q, r, x, y, pixels))
     # Row by row as the eye reads them; the order is part of a plan, so it must not change.
     found.sort(key=lambda f: (-f[1], f[0]))
-    ids = [_cell_id(lattice, x, y, width, height, span, rotation, res) for _, _, x, y, _ in found]
+    ids = [
+        h3.latlng_to_cell(*unproject(x, y, width, height, span, rotation, origin), res)
+        for _, _, x, y, _ in found
+    ]
     cells = tuple(
         Cell(i, cell_id, q, r, x, y, pixels)
         for i, (cell_id, (q, r, x, y, pixels)) in enumerate(zip(ids, found))
     )
-    return HexGrid(width, height, res, span, rotation, lattice, cells)
+    return HexGrid(width, height, res, span, rotation, lattice, cells, origin)
 
 
 def finest_res(width: int, height: int, span: float, rotation: float = 0.0) -> int:
@@ -342,18 +389,19 @@ def _about(lattice: Lattice, width: int, height: int) -> float:
 
 
 def unproject(
-    x: float, y: float, width: int, height: int, span: float = DEFAULT_SPAN, rotation: float = 0.0
-) -> tuple[float, float]:
+    x: float, y: float, width: int, height: int, span: float = DEFAULT_SPAN,
+    rotation: float = 0.0, origin: Point = NO_ORIGIN,
+) -> Point:  # fmt: skip
     """Latitude and longitude in degrees of the point (x, y) px of a frame."""
+    return h3.plane_to_latlng(FACE, *_plane(x, y, width, height, span, rotation, origin))
+
+
+def _plane(
+    x: float, y: float, width: int, height: int, span: float, rotation: float, origin: Point
+) -> Point:  # fmt: skip
+    """Where the point (x, y) px of a frame lies in the face's plane."""
     scale = span / max(width, height)
-    du, dv = (x - width / 2.0) * scale, -(y - height / 2.0) * scale
+    du = (x - (width / 2.0 + origin[0])) * scale
+    dv = -(y - (height / 2.0 + origin[1])) * scale
     cos, sin = math.cos(math.radians(rotation)), math.sin(math.radians(rotation))
-    return h3.plane_to_latlng(FACE, du * cos - dv * sin, du * sin + dv * cos)
-
-
-def _cell_id(
-    lattice: Lattice, x: float, y: float, width: int, height: int,
-    span: float, rotation: float, res: int,
-) -> int:  # fmt: skip
-    lat, lng = unproject(x, y, width, height, span, rotation)
-    return h3.latlng_to_cell(lat, lng, res)
+    return du * cos - dv * sin, du * sin + dv * cos

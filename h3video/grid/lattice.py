@@ -40,7 +40,7 @@ def hex_distance(dq: int, dr: int) -> int:
 class Lattice:
     """The cells' lattice as it lies over a frame.
 
-    x0, y0   the frame's centre in px (a lattice point)
+    x0, y0   the lattice point (0, 0) in px: the frame's centre, or what the grid's origin says
     pitch    distance of neighbouring centres in px
     theta    direction of the neighbour (1, 0) in radians, from +x towards +y (down)
     """
@@ -51,16 +51,21 @@ class Lattice:
     theta: float
 
     @classmethod
-    def over_frame(cls, width: int, height: int, res: int, span: float, rotation: float) -> Lattice:
+    def over_frame(
+        cls, width: int, height: int, res: int, span: float, rotation: float,
+        origin: tuple[float, float] = (0.0, 0.0),
+    ) -> Lattice:  # fmt: skip
         """The lattice of resolution `res` over a frame whose longer side is `span` plane units.
 
-        rotation: degrees by which the frame is turned in the plane, counter-clockwise.
+        rotation   degrees by which the frame is turned in the plane, counter-clockwise
+        origin     px by which the lattice's centre lies right of and below the frame's centre
         """
         px_per_unit = max(width, height) / span
         turn = CLASS3_TURN if res % 2 else 0.0
         return cls(
-            width / 2.0, height / 2.0, spacing(res) * px_per_unit, math.radians(rotation) - turn
-        )
+            width / 2.0 + origin[0], height / 2.0 + origin[1], spacing(res) * px_per_unit,
+            math.radians(rotation) - turn,
+        )  # fmt: skip
 
     @property
     def inradius(self) -> float:
@@ -96,7 +101,8 @@ class Lattice:
 
     def cells_near(self, width: int, height: int) -> Iterator[tuple[int, int]]:
         """Every (q, r) whose hexagon can reach into the frame; some may lie just outside."""
-        reach = math.hypot(width, height) / 2.0 + self.edge
+        far_x, far_y = max(self.x0, width - self.x0), max(self.y0, height - self.y0)
+        reach = math.hypot(far_x, far_y) + self.edge
         row_pitch = self.pitch * math.sqrt(3.0) / 2.0
         rows = int(reach / row_pitch) + 1
         for r in range(-rows, rows + 1):

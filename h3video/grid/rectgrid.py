@@ -11,12 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from .hexgrid import Cell, hex_grid
+from .hexgrid import NO_ORIGIN, Cell, Point, hex_grid, origin_json
 
 
 @dataclass(frozen=True)
 class RectGrid:
-    """A frame of width x height px as columns x rows rectangles. Make one with `rect_grid`."""
+    """A frame of width x height px as rectangles. Make one with `rect_grid` or `rectangles`.
+
+    columns, rows   whole rectangles that the frame's sides hold
+    origin          px by which they are moved right and down; those at the edge are then cut
+    """
 
     width: int
     height: int
@@ -24,6 +28,7 @@ class RectGrid:
     columns: int
     rows: int
     cells: tuple[Cell, ...]
+    origin: Point = NO_ORIGIN
 
     shape = "rect"
 
@@ -53,14 +58,13 @@ class RectGrid:
         near = []
         for c in self.cells:
             keys = [(c.q + 1, c.r), (c.q, c.r + 1), (c.q - 1, c.r), (c.q, c.r - 1)]
-            near.append(
-                tuple(
-                    r * self.columns + q
-                    for q, r in keys
-                    if 0 <= q < self.columns and 0 <= r < self.rows
-                )
-            )
+            near.append(tuple(self.by_place[k] for k in keys if k in self.by_place))
         return tuple(near)
+
+    @cached_property
+    def by_place(self) -> dict[tuple[int, int], int]:
+        """Cell index of each (column, row)."""
+        return {(c.q, c.r): c.index for c in self.cells}
 
     def signed_distance(self, index: int, x: Any, y: Any) -> Any:
         """Euclidean distance of points to a rectangle's outline, inside positive: like x, px."""
@@ -72,11 +76,8 @@ class RectGrid:
         return -(outside + np.minimum(np.maximum(dx, dy), 0.0))
 
     def reach_distance(self, index: int, x: Any, y: Any) -> Any:
-        """The distance that decides what a tile sees: a rectangle grows as a rectangle."""
-        import numpy as np
-
-        cell, (half_w, half_h) = self.cells[index], self.half_sides
-        return -np.maximum(np.abs(x - cell.x) - half_w, np.abs(y - cell.y) - half_h)
+        """The distance that decides what a tile sees: the true one, so corners are round."""
+        return self.signed_distance(index, x, y)
 
     def sample_weights(
         self, columns: int, rows: int, step: float, overlap: float,
@@ -89,11 +90,13 @@ class RectGrid:
         y = y0 + (np.arange(rows) + 0.5) * step
         px, py = np.meshgrid(x, y)
         if overlap == 0.0:
-            q = np.clip((px / (2 * self.half_sides[0])).astype(int), 0, self.columns - 1)
-            r = np.clip((py / (2 * self.half_sides[1])).astype(int), 0, self.rows - 1)
+            first, last = self.cells[0], self.cells[-1]
+            q = np.floor((px - self.origin[0]) / (2 * self.half_sides[0])).astype(int)
+            r = np.floor((py - self.origin[1]) / (2 * self.half_sides[1])).astype(int)
+            q, r = np.clip(q, first.q, last.q) - first.q, np.clip(r, first.r, last.r) - first.r
             index = np.full((rows, columns, 4), -1, np.int32)
             weight = np.zeros((rows, columns, 4), np.float32)
-            index[..., 0], weight[..., 0] = r * self.columns + q, 1.0
+            index[..., 0], weight[..., 0] = r * (last.q - first.q + 1) + q, 1.0
             return index, weight
         dense = np.stack([self.signed_distance(c.index, px, py) for c in self.cells])
         with np.errstate(over="ignore"):  # a tiny overlap makes far points infinitely far: right
@@ -126,26 +129,53 @@ class RectGrid:
         """The grid as plain data."""
         return {
             "width": self.width, "height": self.height, "res": self.res,
-            "columns": self.columns, "rows": self.rows,
+            "columns": self.columns, "rows": self.rows, **origin_json(self.origin),
         }  # fmt: skip
 
 
 @lru_cache(maxsize=32)
-def rect_grid(width: int, height: int, res: int, span: float, rotation: float = 0.0) -> RectGrid:
+def rect_grid(
+    width: int, height: int, res: int, span: float, rotation: float = 0.0,
+    origin: Point = NO_ORIGIN,
+) -> RectGrid:  # fmt: skip
     """Rectangles with about the area of the hexagons of resolution `res` on the same frame.
 
     `rotation` is taken so that both shapes have one signature; rectangles are not turned.
     """
-    side = math.sqrt(hex_grid(width, height, res, span, rotation).cell_area)
+    side = math.sqrt(hex_grid(width, height, res, span, rotation, origin).cell_area)
     columns, rows = max(1, round(width / side)), max(1, round(height / side))
-    cells = tuple(
-        Cell(
-            r * columns + q, r * columns + q, q, r,
-            (q + 0.5) * width / columns, (r + 0.5) * height / rows,
-            (round((q + 1) * width / columns) - round(q * width / columns))
-            * (round((r + 1) * height / rows) - round(r * height / rows)),
-        )
-        for r in range(rows)
-        for q in range(columns)
-    )  # fmt: skip
-    return RectGrid(width, height, res, columns, rows, cells)
+    return rectangles(width, height, columns, rows, res, origin)
+
+
+@lru_cache(maxsize=32)
+def rectangles(
+    width: int, height: int, columns: int, rows: int, res: int = 0, origin: Point = NO_ORIGIN
+) -> RectGrid:
+    """A frame as columns x rows equal rectangles.
+
+    res      a number that plans carry; it decides nothing
+    origin   px by which they are moved right and down: those at the edge are then cut, and
+             there is a column or a row more
+    """
+    across = _pieces(width, columns, origin[0])
+    down = _pieces(height, rows, origin[1])
+    found = [
+        (q, r, (q + 0.5) * width / columns + origin[0], (r + 0.5) * height / rows + origin[1],
+         wide * tall)
+        for r, tall in down
+        for q, wide in across
+    ]  # fmt: skip
+    cells = tuple(Cell(i, i, *rest) for i, rest in enumerate(found))
+    return RectGrid(width, height, res, columns, rows, cells, origin)
+
+
+def _pieces(length: int, count: int, moved: float) -> list[tuple[int, int]]:
+    """Numbers of the rectangles along one axis, with the pixels that each has."""
+    pitch = length / count
+    first = math.floor(-moved / pitch)
+    found = []
+    for i in range(first, first + count + 2):
+        low, high = (min(max(round(e * pitch + moved), 0), length) for e in (i, i + 1))
+        if high > low:
+            found.append((i, high - low))
+    return found

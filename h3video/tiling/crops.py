@@ -14,7 +14,7 @@ from functools import lru_cache, reduce
 from typing import Any
 
 from ..blend.weights import Grid, TileWeights, tile_weights
-from ..grid import DEFAULT_SPAN, finest_res, hex_grid, rect_grid
+from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point, finest_res, hex_grid, rect_grid
 from ..models.family import VideoFamily
 from .budget import parse_budget
 from .groups import group_cells
@@ -108,6 +108,7 @@ def plan_crop_tiles(
     shape: str = "hex",
     span: float = DEFAULT_SPAN,
     rotation: float = 0.0,
+    origin: Point = NO_ORIGIN,
 ) -> CropPlan:
     """Plan the crops that decode a frame.
 
@@ -135,7 +136,7 @@ def plan_crop_tiles(
     smallest = None
     finest = finest_res(width, height, span, rotation)
     for res in range(finest + 1) if hex_res == "auto" else [int(hex_res)]:
-        grid = make_grid(width, height, res, span, rotation)
+        grid = make_grid(width, height, res, span, rotation, origin)
         if smallest is not None and len(grid.cells) > MAX_CROPS:
             break
         used = min(OVERLAP_PX if overlap is None else overlap, grid.max_overlap())

@@ -164,7 +164,8 @@ def plan_latent_crops(
     """Plan the crops in which a denoiser sees a frame of columns x rows latents.
 
     unit       px that one latent covers;  patch   latents that one token covers
-    settings   hex_res, overlap, halo (None: 4 latents), budget, shape, span, rotation are read
+    settings   hex_res, overlap, halo (None: 4 latents), budget, shape, span, rotation, origin are
+               read
     fits       what answers a budget in bytes; without it such a budget is refused
 
     "auto" takes the coarsest grid whose crop is at most the budget (None: half of the frame);
@@ -188,7 +189,7 @@ def plan_latent_crops(
     finest = finest_res(width, height, settings.span, settings.turn)
     smallest: LatentCrops | None = None
     for res in range(finest + 1) if auto else [int(settings.hex_res)]:
-        grid = make_grid(width, height, res, settings.span, settings.turn)
+        grid = make_grid(width, height, res, settings.span, settings.turn, settings.place)
         if len(grid.cells) > MAX_CROPS:
             if auto:
                 break

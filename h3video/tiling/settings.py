@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from ..grid import DEFAULT_SPAN
+from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point
 from .budget import parse_budget
 
 TILES = ("auto", "tokens", "crop")
@@ -27,6 +28,8 @@ class HexSettings:
     budget           share of the frame's tokens in a tile, or bytes; None: see plan_token_tiles
     shape            hex | rect (the baseline) | none (one tile)
     span, rotation   of the grid over the frame, see plan_latent_tiles
+    origin           px by which the grid's centre lies right of and below the frame's centre;
+                     None: 0, 0, or with "auto" whichever is best
     tiles            tokens | crop | auto (tokens where the model's family has an adapter)
     order            block-major: every block on all tiles, weights are read once per step
                      tile-major: every tile through all blocks; less memory, weights read per tile
@@ -58,11 +61,17 @@ class HexSettings:
     end_step: int | None = None
     positions: str = "full"
     accumulate: str = "device"
+    origin: tuple[float, float] | None = None
 
     @property
     def turn(self) -> float:
         """The rotation where nothing chooses one."""
         return self.rotation or 0.0
+
+    @property
+    def place(self) -> Point:
+        """The origin where nothing chooses one."""
+        return self.origin or NO_ORIGIN
 
     def __post_init__(self) -> None:
         """Raise UsageError for a value that no frame could make right."""
@@ -80,6 +89,7 @@ class HexSettings:
         ):
             raise UsageError(f"hex_res {self.hex_res} is out of range 0..15 (or auto)")
         parse_budget(self.budget)
+        check_origin(self.origin)
         if self.window is not None and self.window < 0:
             raise UsageError(f"window {self.window} is negative; use 0 for all frames")
         if self.window_overlap < 0:
@@ -104,3 +114,14 @@ class HexSettings:
                 "exchange=block blends the tiles after every block, which order=tile-major cannot; "
                 "use block-major"
             )
+
+
+def check_origin(origin: object) -> None:
+    """Raise UsageError unless it is None or two numbers; how far it may be depends on the grid."""
+    if origin is None:
+        return
+    if not (
+        isinstance(origin, tuple) and len(origin) == 2
+        and all(isinstance(v, (int, float)) and math.isfinite(v) for v in origin)
+    ):  # fmt: skip
+        raise UsageError(f"origin {origin!r} is not two numbers of px such as (24.0, -8.0)")

@@ -16,10 +16,11 @@ from typing import Any
 
 from ..blend.weights import Grid, TileWeights, tile_weights
 from ..errors import UsageError
-from ..grid import DEFAULT_SPAN, finest_res, hex_grid, rect_grid
+from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point, finest_res, hex_grid, rect_grid
 from ..models.family import DenoiserShape, VideoFamily
 from .budget import DEFAULT_SHARE, parse_budget
 from .groups import group_cells
+from .settings import check_origin
 from .windows import TimeWindow, plan_windows
 
 log = logging.getLogger("h3video")
@@ -242,6 +243,7 @@ def plan_latent_tiles(
     shape: str = "hex",
     span: float = DEFAULT_SPAN,
     rotation: float | None = None,
+    origin: Point | None = None,
     exchange: str = "step",
     denoiser: DenoiserShape | None = None,
     window: int | None = None,
@@ -260,6 +262,7 @@ def plan_latent_tiles(
     shape      hex | rect (same area) | none (one tile)
     denoiser   the transformer's sizes: needed for a budget in bytes and for times
     rotation   of the grid in degrees; None: 0, or with "auto" whichever of a few is best
+    origin     px by which the grid's centre lies right of and below the frame's; None: 0, 0
     window, window_overlap, window_mode   latent frames a tile takes at a time, see plan_windows
 
     Raises UsageError when a value is out of range or nothing fits the budget.
@@ -276,22 +279,24 @@ def plan_latent_tiles(
     for name, value in (("overlap", overlap), ("halo", halo)):
         if value is not None and not 0.0 <= value <= 4096.0:
             raise UsageError(f"{name} {value:g} is out of range 0..4096 px")
+    check_origin(origin)
     windows = plan_windows(latent_frames, window, window_overlap, window_mode, family)
     limit = _limit(parse_budget(budget), denoiser)
     if hex_res == "auto" and limit is None and shape != "none":
         return _best(
             columns, rows, latent_frames, family, rotation, overlap=overlap, halo=halo,
+            origin=origin,
             shape=shape, span=span, exchange=exchange, denoiser=denoiser, window=window,
             window_overlap=window_overlap, window_mode=window_mode,
         )  # fmt: skip
-    rotation = rotation or 0.0
+    rotation, place = rotation or 0.0, NO_ORIGIN if shape == "none" else origin or NO_ORIGIN
 
     make_grid = rect_grid if shape == "rect" else hex_grid
     finest = finest_res(width, height, span, rotation)
     candidates = [0] if shape == "none" else range(finest + 1) if hex_res == "auto" else [hex_res]
     smallest = None
     for res in candidates:
-        grid = make_grid(width, height, int(res), span, rotation)
+        grid = make_grid(width, height, int(res), span, rotation, place)
         if hex_res == "auto" and smallest is not None and len(grid.cells) > MAX_TILES:
             break
         plan = None

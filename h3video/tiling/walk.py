@@ -159,8 +159,8 @@ def plan_walk(
     """Plan a walk over a frame of columns x rows latents.
 
     unit, patch   px of a latent, latents of a token
-    settings      hex_res, overlap, halo (None: one ring of cells), budget, span, rotation are
-                  read; shape must be hex or none
+    settings      hex_res, overlap, halo (None: one ring of cells), budget, span, rotation and
+                  origin are read; shape must be hex or none
     order         spiral: ring by ring around the focus, bfs: along the neighbours from it
                   importance: always the most important cell that touches a finished one
     focus         share of the width and height
@@ -180,7 +180,9 @@ def plan_walk(
         return _whole(*size, settings, order)
     smallest: WalkPlan | None = None
     for res in range(finest + 1) if auto else [int(settings.hex_res)]:
-        grid = hex_grid(columns * unit, rows * unit, res, settings.span, settings.turn)
+        grid = hex_grid(
+            columns * unit, rows * unit, res, settings.span, settings.turn, settings.place
+        )
         if len(grid.cells) > MAX_STEPS:
             if auto:
                 break

@@ -145,6 +145,7 @@ class TokenTiling:
         plan = plan_latent_tiles(
             *family.frame(), family.video, hex_res=s.hex_res, overlap=s.overlap, halo=s.halo,
             budget=s.budget, shape=s.shape, span=s.span, rotation=s.rotation,
+            origin=s.origin,
             exchange="block" if self._exchange(family) == "block" else "step",
             denoiser=family.shape(), window=s.window or None, window_overlap=s.window_overlap,
             window_mode=s.window_mode,

@@ -74,7 +74,7 @@ class HexTiling:
         return plan_latent_tiles(
             columns, rows, latent_frames, self.family, hex_res=s.hex_res, overlap=s.overlap,
             halo=s.halo, budget=s.budget, shape=s.shape, span=s.span, rotation=s.rotation,
-            exchange=s.exchange, denoiser=denoiser, window=s.window or None,
+            origin=s.origin, exchange=s.exchange, denoiser=denoiser, window=s.window or None,
             window_overlap=s.window_overlap, window_mode=s.window_mode,
         )  # fmt: skip
 
@@ -83,7 +83,7 @@ class HexTiling:
         s = self.settings
         return plan_crop_tiles(
             width, height, self.family, budget=s.budget, shape=s.shape, span=s.span,
-            rotation=s.turn,
+            rotation=s.turn,  # the decoder's cells have another size: the origin is not theirs
         )  # fmt: skip
 
     def in_range(self) -> bool:
@@ -120,6 +120,7 @@ def apply_hex_tiling(
     shape: str = "hex",
     span: float = DEFAULT_SPAN,
     rotation: float | None = None,
+    origin: tuple[float, float] | None = None,
     exchange: str = "step",
     order: str = "block-major",
     window: int | None = None,
@@ -140,6 +141,7 @@ def apply_hex_tiling(
     halo       px of context that a tile sees beyond its cell (None: 48)
     budget     share of the frame's tokens ("25%"), or bytes for a step's activations ("2GiB")
     shape      hex | rect (the baseline) | none (one tile: bit-identical to no tiling)
+    span, rotation, origin   of the grid over the frame, see h3video.tiling.tokens
     exchange   step | block, see h3video.tiling.fuse
     order      block-major only: weights are read once per step
     window, window_overlap   latent frames that a tile takes at a time (None: all of them), and
@@ -160,8 +162,9 @@ def apply_hex_tiling(
         )
     settings = HexSettings(
         hex_res=hex_res, overlap=overlap, halo=halo, budget=budget, shape=shape, span=span,
-        rotation=rotation, exchange=exchange, window=window, window_overlap=window_overlap,
-        window_mode=window_mode, start_step=start_step, end_step=end_step, accumulate=accumulate,
+        rotation=rotation, origin=origin, exchange=exchange, window=window,
+        window_overlap=window_overlap, window_mode=window_mode, start_step=start_step,
+        end_step=end_step, accumulate=accumulate,
     )  # fmt: skip
     found = _transformers(pipe)
     if (start_step or end_step is not None) and not _tells_steps(pipe):

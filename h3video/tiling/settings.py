@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..blend.kernels import check_kernel
 from ..errors import UsageError
 from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point
 from .budget import parse_budget
+from .sizes import TILE_SIZES
 
 TILES = ("auto", "tokens", "crop")
 SHAPES = ("hex", "rect", "none")
@@ -16,6 +18,13 @@ EXCHANGES = ("step", "block")
 WINDOW_MODES = ("fused", "frozen")
 ACCUMULATE = ("device", "cpu")
 POSITIONS = ("full", "local")
+BLENDS = ("mean", "variance")
+SHIFTS = ("none", "step")
+
+NO_VARIANCE = (
+    "blend=variance is for crops (tiles=crop in ComfyUI): token tiles blend hidden states, whose "
+    "detail the blend keeps by 99 % and the model's last norm makes good; use blend=mean with them"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,8 @@ class HexSettings:
     span, rotation   of the grid over the frame, see plan_latent_tiles
     origin           px by which the grid's centre lies right of and below the frame's centre;
                      None: 0, 0, or with "auto" whichever is best
+    tile_sizes       at most so many different token counts among a plan's tiles, each a graph or
+                     compile of its own; 1: all tiles are equal
     tiles            tokens | crop | auto (tokens where the model's family has an adapter)
     order            block-major: every block on all tiles, weights are read once per step
                      tile-major: every tile through all blocks; less memory, weights read per tile
@@ -39,9 +50,17 @@ class HexSettings:
     window_mode      fused: both windows are blended there; frozen: the earlier one rules
     start_step, end_step   sampling steps that run in tiles, counted from 0, end excluded;
                      None: to the last. Other steps see the full frame
+    guide_steps      first sampling steps in which a prediction of the whole frame, shrunk to the
+                     size of a tile, leads the large forms of the tiles', see h3video.tiling.guide
     positions        full: the full frame's; local: each crop's own, to compare with. Token tiles
                      have the full frame's by construction
     accumulate       device | cpu: where the tiles' hidden states wait
+    kernel           smoothstep | cosine | gaussian | linear: the fade's curve across the overlap
+    blend            mean | variance: give detail that crops draw apart the strength that it has
+                     in each, see h3video.blend.variance. Crops only
+    shift            none | step: the grid lies elsewhere at every sampling step, see
+                     h3video.tiling.shift
+    shift_seed       0 or more: where it lies, with shift step
     """
 
     hex_res: int | str = "auto"
@@ -62,6 +81,12 @@ class HexSettings:
     positions: str = "full"
     accumulate: str = "device"
     origin: tuple[float, float] | None = None
+    tile_sizes: int = TILE_SIZES
+    guide_steps: int = 0
+    kernel: str = "smoothstep"
+    blend: str = "mean"
+    shift: str = "none"
+    shift_seed: int = 0
 
     @property
     def turn(self) -> float:
@@ -78,7 +103,7 @@ class HexSettings:
         choices = (
             ("tiles", TILES), ("shape", SHAPES), ("order", ORDERS), ("exchange", EXCHANGES),
             ("window_mode", WINDOW_MODES), ("accumulate", ACCUMULATE),
-            ("positions", POSITIONS),
+            ("positions", POSITIONS), ("blend", BLENDS), ("shift", SHIFTS),
         )  # fmt: skip
         for name, allowed in choices:
             value = getattr(self, name)
@@ -90,6 +115,9 @@ class HexSettings:
             raise UsageError(f"hex_res {self.hex_res} is out of range 0..15 (or auto)")
         parse_budget(self.budget)
         check_origin(self.origin)
+        check_kernel(self.kernel)
+        _check_whole("shift_seed", self.shift_seed)
+        check_tile_sizes(self.tile_sizes)
         if self.window is not None and self.window < 0:
             raise UsageError(f"window {self.window} is negative; use 0 for all frames")
         if self.window_overlap < 0:
@@ -104,6 +132,15 @@ class HexSettings:
                 f"steps {self.start_step} to {self.end_step} are none; end_step is excluded and "
                 "must be above start_step"
             )
+        if self.guide_steps < 0:
+            raise UsageError(f"guide_steps {self.guide_steps} is negative; use 0 for none")
+        if self.guide_steps and self.tiles == "crop":
+            raise UsageError(
+                f"guide_steps {self.guide_steps} is for token tiles; use tiles=tokens or "
+                "guide_steps 0"
+            )
+        if self.blend == "variance" and self.tiles == "tokens":
+            raise UsageError(NO_VARIANCE)
         if self.positions == "local" and self.tiles != "crop":
             raise UsageError(
                 "positions=local is for crops; token tiles always have the full frame's "
@@ -125,3 +162,15 @@ def check_origin(origin: object) -> None:
         and all(isinstance(v, (int, float)) and math.isfinite(v) for v in origin)
     ):  # fmt: skip
         raise UsageError(f"origin {origin!r} is not two numbers of px such as (24.0, -8.0)")
+
+
+def check_tile_sizes(tile_sizes: object) -> None:
+    """Raise UsageError unless it is a whole number of 1 or more."""
+    if not isinstance(tile_sizes, int) or isinstance(tile_sizes, bool) or tile_sizes < 1:
+        raise UsageError(f"tile_sizes {tile_sizes!r} is not a number of 1 or more; use 3, or 1")
+
+
+def _check_whole(name: str, value: object) -> None:
+    """Raise UsageError unless it is an int from 0 to 2^63 - 1."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise UsageError(f"{name} {value!r} is not a whole number from 0 to 2^63 - 1")

@@ -94,6 +94,16 @@ class HexTiling:
         step = _step(self._pipe())
         return s.start_step <= step and (s.end_step is None or step < s.end_step)
 
+    def guided(self) -> bool:
+        """Whether a small prediction of the whole frame leads the step under way."""
+        return bool(self.settings.guide_steps) and _step(self._pipe()) < self.settings.guide_steps
+
+    @property
+    def train_steps(self) -> float:
+        """The timestep of pure noise."""
+        config = getattr(getattr(self._pipe(), "scheduler", None), "config", None)
+        return float(getattr(config, "num_train_timesteps", 1000))
+
     def report(self, phase: str, share: float) -> None:
         """Tell the caller what was done."""
         if self.on_tile is not None:
@@ -129,6 +139,7 @@ def apply_hex_tiling(
     start_step: int = 0,
     end_step: int | None = None,
     accumulate: str = "device",
+    guide_steps: int = 0,
     tile_vae: bool = True,
     on_tile: OnTile | None = None,
 ) -> HexTiling:
@@ -149,6 +160,9 @@ def apply_hex_tiling(
     window_mode   fused: both windows are blended there; frozen: the earlier one rules
     start_step, end_step     steps of the scheduler that run in tiles, end excluded
     accumulate device | cpu: where the tiles' hidden states wait between blocks
+    guide_steps  first steps in which a prediction of the whole frame, shrunk to the size of a tile,
+               leads the large forms of the tiles': against subjects that repeat when clips start
+               from noise. Wan and HunyuanVideo; such a step reads the weights twice
     tile_vae   decode in crops with hexagonal seams, too, where the VAE can
     on_tile    called with ("denoise" | "decode", share of a forward pass or of the frame)
 
@@ -165,14 +179,17 @@ def apply_hex_tiling(
         rotation=rotation, origin=origin, exchange=exchange, window=window,
         window_overlap=window_overlap, window_mode=window_mode, start_step=start_step,
         end_step=end_step, accumulate=accumulate,
+        guide_steps=guide_steps,
     )  # fmt: skip
     found = _transformers(pipe)
-    if (start_step or end_step is not None) and not _tells_steps(pipe):
+    if (start_step or end_step is not None or guide_steps) and not _tells_steps(pipe):
         scheduler = type(getattr(pipe, "scheduler", None)).__name__
         raise UsageError(
-            f"the scheduler {scheduler} does not tell its step (step_index), so start_step and "
-            "end_step cannot be kept; use another scheduler, or leave both out"
+            f"the scheduler {scheduler} does not tell its step (step_index), so start_step, "
+            "end_step and guide_steps cannot be kept; use another scheduler, or leave them out"
         )
+    if guide_steps:
+        _check_guide(pipe, found, guide_steps)
     remove_hex_tiling(pipe)
     family = found[0][1].video_of(found[0][0], pipe)
     tiling = HexTiling(family, settings, on_tile, pipe)
@@ -245,6 +262,23 @@ def _probe(tiling: HexTiling) -> None:
 
 def _tells_steps(pipe: Any) -> bool:
     return hasattr(getattr(pipe, "scheduler", None), "step_index")
+
+
+def _check_guide(pipe: Any, found: list[tuple[Any, Any]], steps: int) -> None:
+    """Refuse guided steps for models whose frame cannot be made small here."""
+    for transformer, adapter in found:
+        if not adapter.on_grid:
+            raise UsageError(
+                f"guide_steps {steps} is not offered for {type(transformer).__name__} in "
+                "diffusers; use Wan or HunyuanVideo, ComfyUI's H3HexTiles, or guide_steps 0"
+            )
+    scheduler = pipe.scheduler
+    kind = getattr(scheduler.config, "prediction_type", None)
+    if kind != "flow_prediction" and not type(scheduler).__name__.startswith("FlowMatch"):
+        raise UsageError(
+            f"guide_steps {steps} needs a scheduler of flow matching; {type(scheduler).__name__} "
+            "is not one as it is set up: use guide_steps 0"
+        )
 
 
 def _step(pipe: Any) -> int:

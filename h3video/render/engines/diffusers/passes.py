@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ....errors import UsageError
 from ....tiling.fuse import Streams, TileRunner
+from ....tiling.guide import shrink_factor
 from ....tiling.table import Tables, Tile
 from ....tiling.tokens import TokenPlan
 from .families.base import Args, Family
@@ -164,9 +165,31 @@ class TiledTransformer:
             check_hooks(self.transformer)
             if family.audio:
                 tiling.say_once(f"sound: {family.audio}")
-            return self._tiled(original, args, kwargs, family, plan)
+            out = self._tiled(original, args, kwargs, family, plan)
+            if tiling.guided():
+                return self._guided(original, signature, family, plan, out)
+            return out
 
         return forward
+
+    def _guided(
+        self, original: Any, signature: Signature, family: Family, plan: TokenPlan, out: Any
+    ) -> Any:
+        """The tiles' prediction, led by one of the whole frame at the size of a tile."""
+        guide = family.guide(self._sigma(family), shrink_factor(plan))
+        self.tiling.say_once(
+            f"guided steps predict the frame again at 1/{guide.shrink.factor} of its size"
+        )
+        small = signature.call(original, family.small_args(guide))
+        velocity = guide.lead(_velocity(out), _velocity(small))
+        if isinstance(out, tuple):
+            return velocity, *out[1:]
+        out.sample = velocity
+        return out
+
+    def _sigma(self, family: Family) -> Tensor:
+        time = family.arguments["timestep"]
+        return time.float() / self.tiling.train_steps
 
     def _whole(self, original: Any, args: Any, kwargs: Any) -> Any:
         out = original(*args, **kwargs)
@@ -226,6 +249,11 @@ class TiledTransformer:
             return forward
 
         return make
+
+
+def _velocity(out: Any) -> Tensor:
+    found: Tensor = out[0] if isinstance(out, tuple) else out.sample
+    return found
 
 
 def check_hooks(transformer: Any) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .....models.family import DenoiserShape, VideoFamily
 from .....tiling.fuse import Streams
+from .....tiling.guide import Guide, Shrink
 from .....tiling.sequence import Sequence
 from .....tiling.table import Tile
 
@@ -33,6 +34,10 @@ class Family(ABC):
     """Attributes of the transformer that end the output head."""
     embeddings: ClassVar[tuple[str, ...]] = ()
     """Attributes whose output the host copies into the sequence and then keeps for nothing."""
+
+    on_grid: ClassVar[tuple[str, ...]] = ()
+    """Arguments [B, C, T, rows, columns] over the frame's latents, what is predicted first; empty
+    where a frame cannot be made small (guide_steps)."""
 
     def __init__(self, transformer: Any, arguments: Mapping[str, Any], video: VideoFamily) -> None:
         self.transformer = transformer
@@ -70,6 +75,25 @@ class Family(ABC):
     @abstractmethod
     def shape(self) -> DenoiserShape:
         """The transformer's sizes."""
+
+    def guide(self, sigma: Tensor, factor: int) -> Guide:
+        """The frame made small, for a guided step."""
+        x = self.arguments[self.on_grid[0]][:, : self.transformer.config.out_channels]
+        patch = self.transformer.config.patch_size
+        patch = patch if isinstance(patch, int) else patch[-1]
+        return Guide(x, sigma, Shrink(factor, patch, x.shape[-1], x.shape[-2]))
+
+    def small_args(self, guide: Guide) -> Args:
+        """What the transformer is called with for the small frame."""
+        own = dict(self.arguments)
+        for name in self.on_grid:
+            if own[name] is not None:
+                own[name] = guide.shrink.small(own[name]).to(own[name].dtype)
+        frame = own[self.on_grid[0]]
+        frame[:, : guide.x.shape[1]] = guide.small_x.to(frame.dtype)
+        time = own["timestep"]
+        own["timestep"] = (time * guide.ratio.to(time.device)).to(time.dtype)
+        return own
 
     # -- blocks -------------------------------------------------------------------------------
 

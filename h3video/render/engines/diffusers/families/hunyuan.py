@@ -29,6 +29,7 @@ class HunyuanFamily(Family):
     """See the module."""
 
     classes = ("HunyuanVideoTransformer3DModel", "HunyuanVideo15Transformer3DModel")
+    on_grid = ("hidden_states",)
 
     @classmethod
     def video_of(cls, transformer: Any, pipe: Any) -> VideoFamily:

@@ -10,7 +10,7 @@ of the main blocks; both happen on the tiles.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -31,6 +31,7 @@ class WanFamily(Family):
     """Text or image to video: see the module."""
 
     classes = ("WanTransformer3DModel",)
+    on_grid: ClassVar[tuple[str, ...]] = ("hidden_states",)
 
     @classmethod
     def video_of(cls, transformer: Any, pipe: Any) -> VideoFamily:
@@ -79,6 +80,7 @@ class WanVaceFamily(WanFamily):
     """VACE: see the module."""
 
     classes = ("WanVACETransformer3DModel",)
+    on_grid = ("hidden_states", "control_hidden_states")
 
     def __init__(self, transformer: Any, arguments: Mapping[str, Any], video: VideoFamily) -> None:
         super().__init__(transformer, arguments, video)

@@ -136,7 +136,7 @@ def look(clip: Array, untiled: Array, scene: Any) -> dict[str, Any]:
         "flip": flip(clip[:: max(1, middle)], untiled[:: max(1, middle)]),
         "axis": seams.axis, "line": seams.line, "pulse": steps.frame,
         "drift": colour_drift(clip, untiled).part,
-        "subjects": count_subjects(clip, scene.colour, scene.ground),
+        "subjects": count_subjects(clip, scene.ground),
         "colour": seen.colour == scene.colour, "ground": seen.ground == scene.ground,
         "direction": seen.direction == scene.direction,
     }  # fmt: skip

@@ -10,10 +10,16 @@ from .junctions import junction_error, junctions
 from .noise import variance_dip
 from .pulse import pulse
 from .seams import Seams, directional_energy, seam_energy
-from .subjects import Adherence, count_subjects, region_adherence, subject_blobs
+from .subjects import (
+    Adherence,
+    count_subjects,
+    ground_distance,
+    region_adherence,
+    subject_blobs,
+)
 
 __all__ = [
     "Adherence", "Seams", "colour_drift", "count_subjects", "directional_energy", "flip",
-    "junction_error", "junctions", "pulse", "region_adherence", "seam_energy", "subject_blobs",
-    "variance_dip",
+    "ground_distance", "junction_error", "junctions", "pulse", "region_adherence", "seam_energy",
+    "subject_blobs", "variance_dip",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..blend.weights import Grid, TileWeights, tile_weights
 from ..errors import UsageError
-from ..grid import finest_res, hex_grid, rect_grid
+from ..grid import HexGrid, Point, finest_res, hex_grid, rect_grid, rectangles
 from .budget import parse_budget
 from .crops import DEFAULT_SHARE, HALO_LATENTS, MAX_CROPS, OVERLAP_PX, CropTile, crop_boxes
 from .settings import HexSettings
@@ -71,6 +71,7 @@ class LatentCrops:
     columns, rows              the frame in latents
     crop_columns, crop_rows    every crop in latents
     overlap, halo              px: width of the shared band; context beyond it
+    kernel                     the fade's curve, see h3video.blend.kernels
     """
 
     grid: Grid
@@ -83,6 +84,7 @@ class LatentCrops:
     overlap: float
     halo: float
     tiles: tuple[CropTile, ...]
+    kernel: str = "smoothstep"
 
     @property
     def share(self) -> float:
@@ -103,7 +105,7 @@ class LatentCrops:
         """Every tile's weights over the frame's latents."""
         return tile_weights(
             self.grid, [t.cells for t in self.tiles], self.columns, self.rows, float(self.unit),
-            self.overlap,
+            self.overlap, self.kernel,
         )  # fmt: skip
 
     def crop_weights(self) -> list[Any]:
@@ -145,6 +147,7 @@ class LatentCrops:
             "unit_px": self.unit, "patch": self.patch, "columns": self.columns, "rows": self.rows,
             "crop_columns": self.crop_columns, "crop_rows": self.crop_rows,
             "overlap_px": self.overlap, "halo_px": self.halo, "price": self.price,
+            **({} if self.kernel == "smoothstep" else {"kernel": self.kernel}),
             "tiles": [
                 {"cells": list(t.cells), "ids": [f"{i:x}" for i in t.ids],
                  "left": t.left, "top": t.top}
@@ -164,8 +167,8 @@ def plan_latent_crops(
     """Plan the crops in which a denoiser sees a frame of columns x rows latents.
 
     unit       px that one latent covers;  patch   latents that one token covers
-    settings   hex_res, overlap, halo (None: 4 latents), budget, shape, span, rotation, origin are
-               read
+    settings   hex_res, overlap, halo (None: 4 latents), budget, shape, span, rotation, origin,
+               kernel are read; with shift step an overlap is taken as it is, and None is 0
     fits       what answers a budget in bytes; without it such a budget is refused
 
     "auto" takes the coarsest grid whose crop is at most the budget (None: half of the frame);
@@ -247,8 +250,10 @@ def _cut(
     share: float | None,
 ) -> LatentCrops:  # fmt: skip
     """Crops of a grid; `share` as in crop_boxes."""
-    narrowest = float(MIN_OVERLAP_LATENTS * unit)
-    asked = OVERLAP_PX if settings.overlap is None else settings.overlap
+    moves = settings.shift == "step"  # seams do not stay, so they need no fade
+    narrowest = 0.0 if moves else float(MIN_OVERLAP_LATENTS * unit)
+    usual = 0.0 if moves else OVERLAP_PX
+    asked = usual if settings.overlap is None else settings.overlap
     overlap = min(max(asked, narrowest) if asked > 0.0 else 0.0, grid.max_overlap())
     halo = float(HALO_LATENTS * unit) if settings.halo is None else settings.halo
     # Half a latent more: a latent whose centre is inside the band must lie in the crop.
@@ -271,8 +276,23 @@ def _cut(
     if len(tiles) == 1 or (crop_columns, crop_rows) == (columns, rows):
         return _whole(columns, rows, unit, patch, settings)
     return LatentCrops(
-        grid, unit, patch, columns, rows, crop_columns, crop_rows, overlap, halo, tuple(tiles)
+        grid, unit, patch, columns, rows, crop_columns, crop_rows, overlap, halo, tuple(tiles),
+        settings.kernel,
     )
+
+
+def moved_crops(plan: LatentCrops, origin: Point, settings: HexSettings) -> LatentCrops:
+    """A plan with its grid elsewhere: everything else stays, crops are cut anew.
+
+    origin   px by which the grid's centre lies right of and below the frame's
+    """
+    old = plan.grid
+    if isinstance(old, HexGrid):
+        grid: Grid = hex_grid(old.width, old.height, old.res, old.span, old.rotation, origin)
+    else:
+        grid = rectangles(old.width, old.height, old.columns, old.rows, old.res, origin)
+    share = plan.share if settings.hex_res == "auto" else None
+    return _cut(grid, plan.columns, plan.rows, plan.unit, plan.patch, settings, share)
 
 
 def _warn(plan: LatentCrops, settings: HexSettings) -> None:

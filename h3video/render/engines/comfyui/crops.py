@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ....blend.accumulate import mix, share_of_weight
+from ....blend.variance import Placed, raise_detail
 from ....errors import UsageError
 from ....tiling.budget import parse_budget
 from ....tiling.latent_crops import LatentBox, LatentCrops, plan_latent_crops
@@ -35,8 +36,8 @@ SMALL_SHARE = 0.5
 def attach_crops(model_patcher: Any, settings: HexSettings) -> Any:
     """A clone of a ComfyUI model that predicts in crop tiles.
 
-    settings   hex_res, overlap, halo, budget, shape, span, rotation, start_step and end_step are
-               read
+    settings   hex_res, overlap, halo, budget, shape, span, rotation, origin, kernel, blend,
+               start_step and end_step are read
 
     Raises UsageError during sampling, before its first step, for what cannot be cropped.
     """
@@ -176,7 +177,8 @@ class CropRun:
         from comfy.model_management import throw_exception_if_processing_interrupted
 
         layout, plan = frame.layout, frame.plan
-        sums = [None if c is None else _Blend(layout, x) for c in conds]
+        keep = self.settings.blend == "variance"
+        sums = [None if c is None else _Blend(layout, x, keep) for c in conds]
         held = reference_tokens(conds, plan.patch)
         for tile in range(len(plan.tiles)):
             throw_exception_if_processing_interrupted()
@@ -191,6 +193,8 @@ class CropRun:
                     total.add(streams.split(out), box, *frame.alphas(tile, x.device))
             if self._progress is not None:
                 self._progress.tile(step, tile)
+        if keep:
+            _raise_detail(frame.places(x.device), [s for s in sums if s is not None])
         return [torch.zeros_like(x) if s is None else s.result(x.dtype) for s in sums]
 
     def close(self) -> None:
@@ -231,11 +235,13 @@ class _Frame:
         self.seen: list[LatentBox] = []
         self._alphas: list[tuple[Any, float]] = []
         self._on_device: dict[Any, list[tuple[Tensor, Tensor]]] = {}
+        self._places: dict[Any, list[Placed]] = {}
         if len(plan.tiles) == 1:
             return
         before = np.zeros((plan.rows, plan.columns), np.float32)
         area = 0.0
-        for i, (weight, own) in enumerate(zip(plan.crop_weights(), plan.areas())):
+        self._weights = plan.crop_weights()
+        for i, (weight, own) in enumerate(zip(self._weights, plan.areas())):
             box = plan.box(i)
             part = before[box.top : box.top + box.rows, box.left : box.left + box.columns]
             self._alphas.append((share_of_weight(weight, part), own / (area + own)))
@@ -256,11 +262,25 @@ class _Frame:
         return self._on_device[device][tile]
 
 
-class _Blend:
-    """The running weighted mean of one prediction's crops, in float32."""
+    def places(self, device: Any) -> list[Placed]:
+        """Where every tile lies, and its weights."""
+        if device not in self._places:
+            self._places[device] = [
+                Placed(tile.top, tile.left, torch.from_numpy(weight).to(device))
+                for tile, weight in zip(self.plan.tiles, self._weights)
+            ]
+        return self._places[device]
 
-    def __init__(self, layout: LatentLayout, x: Tensor) -> None:
+
+class _Blend:
+    """The running weighted mean of one prediction's crops, in float32.
+
+    keep   whether the crops are kept: a blend that raises detail looks at them again
+    """
+
+    def __init__(self, layout: LatentLayout, x: Tensor, keep: bool) -> None:
         self.layout = layout
+        self.kept: list[Tensor] | None = [] if keep else None
         self.streams = [torch.zeros_like(s, dtype=torch.float32) for s in layout.split(x)]
 
     def add(self, found: list[Tensor], box: LatentBox, alpha: Tensor, whole: Tensor) -> None:
@@ -268,12 +288,26 @@ class _Blend:
         frame = self.streams[0]
         part = frame[..., box.top : box.top + box.rows, box.left : box.left + box.columns]
         mix(part, found[0].float(), alpha)
+        if self.kept is not None:
+            self.kept.append(found[0])
         for out, stream in zip(self.streams[1:], found[1:]):
             mix(out, stream.float(), whole)
 
     def result(self, dtype: torch.dtype) -> Tensor:
         """The prediction of the frame."""
         return self.layout.join(self.streams).to(dtype)
+
+
+def _raise_detail(places: list[Placed], blends: list[_Blend]) -> None:
+    """Give the first stream of all blends the detail of its crops, in place.
+
+    ComfyUI's predictions are denoised latents: the noise that all crops share is not among them.
+    All prompts of a call get one gain, or guidance would amplify the difference of two gains.
+    """
+    means = [blend.streams[0] for blend in blends]
+    tiles = [blend.kept or [] for blend in blends]
+    for blend, raised in zip(blends, raise_detail(places, means, tiles)):
+        blend.streams[0] = raised
 
 
 class _Progress:

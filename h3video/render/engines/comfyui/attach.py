@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from ....errors import UsageError
-from ....tiling.settings import HexSettings
+from ....tiling.guide import shrink_factor
+from ....tiling.settings import NO_VARIANCE, HexSettings
 from ....tiling.table import Tables
 from ....tiling.tokens import TokenPlan, plan_latent_tiles
 from ..describe import describe
@@ -48,12 +49,19 @@ def attach(model: Any, settings: HexSettings) -> Any:
     if settings.tiles == "crop" or (family is None and settings.tiles == "auto"):
         from .crops import attach_crops
 
+        if settings.guide_steps:
+            raise UsageError(
+                f"guide_steps {settings.guide_steps} is for token tiles, which "
+                f"{type(transformer).__name__} does not have; use guide_steps 0"
+            )
         return attach_crops(clone, settings)
     if family is None:
         raise UsageError(
             f"{type(transformer).__name__} ({type(transformer).__module__}) has no token tiles; "
             "use tiles=crop, or a model of Wan, MiniMax-H3, LTX, HunyuanVideo or Flux"
         )
+    if settings.blend == "variance":
+        raise UsageError(NO_VARIANCE)
     tiling = TokenTiling(settings, family)
     for kind, wrapper in (
         (WrappersMP.OUTER_SAMPLE, tiling.outer_sample),
@@ -95,7 +103,11 @@ class TokenTiling:
     def outer_sample(self, executor: Any, *args: Any, **kwargs: Any) -> Any:
         """One sampling: progress over steps x tiles, and masks of regions out of ComfyUI's way."""
         self._said.clear()
-        hide_masks(executor.class_obj)
+        if hide_masks(executor.class_obj) and self.settings.guide_steps:
+            raise UsageError(
+                f"guide_steps {self.settings.guide_steps} has one prompt for the whole frame; take "
+                "the regional prompts away, or use guide_steps 0"
+            )
         args, kwargs = self.progress.begin(args, kwargs)
         try:
             return executor(*args, **kwargs)
@@ -135,7 +147,8 @@ class TokenTiling:
             self.progress.tile(1.0)
             return result
         self._announce(family, plan, options)
-        return self._tiled(forward, family, plan, options)
+        result = self._tiled(forward, family, plan, options)
+        return self._guided(forward, family, plan, result) if self._guides(options) else result
 
     # -- the parts ---------------------------------------------------------------------------
 
@@ -145,7 +158,7 @@ class TokenTiling:
         plan = plan_latent_tiles(
             *family.frame(), family.video, hex_res=s.hex_res, overlap=s.overlap, halo=s.halo,
             budget=s.budget, shape=s.shape, span=s.span, rotation=s.rotation,
-            origin=s.origin,
+            origin=s.origin, tile_sizes=s.tile_sizes,
             exchange="block" if self._exchange(family) == "block" else "step",
             denoiser=family.shape(), window=s.window or None, window_overlap=s.window_overlap,
             window_mode=s.window_mode,
@@ -174,6 +187,28 @@ class TokenTiling:
         if block_pass.runner is not None:
             self.own_seconds += block_pass.runner.own_seconds
         return result
+
+    def _guides(self, options: dict[str, Any]) -> bool:
+        if not self.settings.guide_steps:
+            return False
+        step = step_of(options)
+        if step is None:
+            raise UsageError(
+                f"guide_steps {self.settings.guide_steps} needs a sampler that tells its sigmas; "
+                "use another, or guide_steps 0"
+            )
+        return step < self.settings.guide_steps
+
+    def _guided(self, forward: Forward, family: Family, plan: TokenPlan, result: Any) -> Any:
+        """The tiles' prediction, led by one of the whole frame at the size of a tile."""
+        streams = isinstance(result, (list, tuple))
+        velocity = result[0] if streams else result
+        sigma = forward.options["sigmas"]
+        guide = family.guide(velocity.shape[1], sigma, shrink_factor(plan))
+        self._say(f"guided steps predict the frame again at 1/{guide.shrink.factor} of its size")
+        small = forward.again(family.small_args(guide))
+        led = guide.lead(velocity, small[0] if streams else small)
+        return [led, *result[1:]] if streams else led
 
     def _tile_major(
         self, forward: Forward, family: Family, plan: TokenPlan, options: dict[str, Any],

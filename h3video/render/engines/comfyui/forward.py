@@ -23,7 +23,9 @@ class Forward:
             if parameter.kind is inspect.Parameter.VAR_KEYWORD:
                 self._rest = name
         bound = dict(self._bound.arguments)
-        self.arguments = {**bound, **bound.pop(self._rest, {})} if self._rest else bound
+        bound.pop("self")
+        rest = bound.pop(self._rest, {})
+        self.arguments = {**bound, **rest}
 
     @property
     def options(self) -> dict[str, Any]:
@@ -36,3 +38,13 @@ class Forward:
         if options is not None:
             self._bound.arguments["transformer_options"] = options
         return self.executor(*self._bound.args[1:], **self._bound.kwargs)
+
+    def again(self, changes: dict[str, Any]) -> Any:
+        """The pass once more with some arguments changed; others are as they first were."""
+        arguments = {**self.arguments, **changes}
+        named = {n: arguments.pop(n) for n in self._bound.arguments if n in arguments}
+        if self._rest:
+            named[self._rest] = arguments
+        ordered: Any = {"self": self.model, **named}
+        bound = inspect.BoundArguments(self._bound.signature, ordered)
+        return self.executor(*bound.args[1:], **bound.kwargs)

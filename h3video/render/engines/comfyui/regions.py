@@ -36,13 +36,17 @@ class ActiveRegion:
         return tiles_of(plan, self.weight)
 
 
-def hide_masks(guider: Any) -> None:
-    """Take regions' masks out of a guider's conditionings before ComfyUI resolves them."""
+def hide_masks(guider: Any) -> bool:
+    """Take regions' masks out of a guider's conditionings before ComfyUI resolves them; whether
+    there were regions."""
+    found = False
     for conds in (getattr(guider, "conds", None) or {}).values():
         for entry in conds or ():
             if REGION in entry:
+                found = True
                 for name in MASKS:
                     entry.pop(name, None)
+    return found
 
 
 class RegionCalls:

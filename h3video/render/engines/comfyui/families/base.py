@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from .....errors import UsageError
 from .....models.family import DenoiserShape, VideoFamily
 from .....tiling.fuse import Streams, TileRunner
+from .....tiling.guide import Guide, Shrink
 from .....tiling.sequence import Sequence
 from .....tiling.table import Tile
 
@@ -31,6 +33,11 @@ class Family(ABC):
     """Class names in ComfyUI; subclasses without an entry of their own are taken for their base."""
     feed_forward: ClassVar[tuple[str, ...]] = ()
     """Names in a block of layers that see one token at a time and are wide inside."""
+    placeless: ClassVar[tuple[str, ...]] = (
+        "context", "transformer_options", "attention_mask", "guidance", "y", "clip_fea",
+        "frame_rate", "txt_byt5", "disable_time_r",
+    )
+    """Arguments of the forward pass that belong to no place of the frame."""
     audio: ClassVar[str] = ""
     """What happens to sound, in one line for the log; empty where there is none."""
 
@@ -58,6 +65,49 @@ class Family(ABC):
     @abstractmethod
     def shape(self) -> DenoiserShape:
         """The transformer's sizes."""
+
+    # -- the frame made small -----------------------------------------------------------------
+
+    def guide(self, channels: int, sigma: Tensor, factor: int) -> Guide:
+        """The frame made small, for a guided step; the model predicts the first `channels`."""
+        x = self._latent()[:, :channels]
+        shrink = Shrink(factor, self.patch_of(self.model), x.shape[-1], x.shape[-2])
+        return Guide(x, sigma, shrink)
+
+    def small_args(self, guide: Guide) -> Args:
+        """What the model is called with for the small frame, where that differs.
+
+        Raises UsageError for an input that has a place in the frame and cannot be made small.
+        """
+        latent = self._latent()
+        frame = guide.shrink.small(latent).to(latent.dtype)
+        frame[:, : guide.x.shape[1]] = guide.small_x.to(latent.dtype)
+        x, time = self.arguments["x"], self.arguments["timestep"]
+        if time.numel() not in (1, latent.shape[0]):
+            raise UsageError(
+                f"guide_steps needs one noise level for a frame, this model was given "
+                f"{time.numel()} (a start image with its own); use guide_steps 0"
+            )
+        own: Args = {
+            "x": frame if isinstance(x, Tensor) else [frame, *x[1:]],
+            "timestep": (time * guide.ratio.to(time.device)).to(time.dtype),
+        }
+        for name, value in self.arguments.items():
+            if value is None or name in own or name in self.placeless:
+                continue
+            fits = isinstance(value, Tensor) and value.shape[-2:] == latent.shape[-2:]
+            if not fits or name == "denoise_mask":  # a mask keeps parts clean: other noise levels
+                raise UsageError(
+                    f"guide_steps cannot make {name!r} small, which has a place in the frame; "
+                    "take that input away, or use guide_steps 0"
+                )
+            own[name] = guide.shrink.small(value).to(value.dtype)
+        return own
+
+    def _latent(self) -> Tensor:
+        x = self.arguments["x"]
+        found: Tensor = x if isinstance(x, Tensor) else x[0]  # sound comes beside the frame
+        return found
 
     # -- blocks -----------------------------------------------------------------------------
 

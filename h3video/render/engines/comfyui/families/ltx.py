@@ -127,6 +127,7 @@ class LtxAvFamily(LtxFamily):
 
     name = "ltx-2"
     classes = ("LTXAVModel",)
+    placeless = (*LtxFamily.placeless, "a_timestep")  # sound keeps its own noise level
     audio = (
         "every tile carries the whole sound track; its prediction is the mean over tiles by the "
         "area that each owns"

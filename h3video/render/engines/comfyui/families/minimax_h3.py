@@ -15,10 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .....errors import UsageError
 from .....models.family import DenoiserShape, VideoFamily
 from .....models.minimax_h3 import MINIMAX_H3
 from .....models.minimax_h3 import shape as minimax_shape
 from .....tiling.fuse import Streams, TileRunner
+from .....tiling.guide import Guide
 from .....tiling.sequence import Sequence, Span
 from .....tiling.table import Tile
 from ...cut import in_chunks
@@ -31,6 +33,7 @@ class MiniMaxH3Family(Family):
     name = "minimax-h3"
     classes = ("MiniMaxH3Model",)
     feed_forward = ("mlp",)
+    placeless = (*Family.placeless, "minimax_payload", "latent_shapes")
     audio = (
         "every tile carries the whole sound track; its prediction is the mean over tiles by the "
         "area that each owns"
@@ -122,6 +125,15 @@ class MiniMaxH3Family(Family):
                 audio.shape[-1], keyframes=payload.get("keyframes"), refs=payload.get("refs"),
             )  # fmt: skip
         return list(layout.segments) if layout.seq_len == total else []
+
+    def small_args(self, guide: Guide) -> Args:
+        """References have grids of their own; keyframes lie on the frame's."""
+        payload = self.arguments.get("minimax_payload") or {}
+        if payload.get("keyframes"):
+            raise UsageError(
+                "guide_steps cannot make keyframes small; take them away, or use guide_steps 0"
+            )
+        return super().small_args(guide)
 
     @contextlib.contextmanager
     def overrides(self, runner: Callable[[], TileRunner | None]) -> Iterator[None]:

@@ -1,14 +1,16 @@
-"""The embedded model in tiles at 2x and 4x its canvas, against itself untiled.
+"""The embedded model in tiles at 2, 3 and 4 times its canvas, against itself untiled.
 
-Two paths: from pure noise, and from an upscaled small render that is sampled again in part. For
-each the untiled result, hexagons, and rectangles that run as many tokens. Every finished render is
-appended to a file at once, so a run that was stopped goes on where it was.
+Every finished render is appended to a file at once, so a run that was stopped goes on where it was.
+Worker processes of one thread take a seed each; untiled clips are kept on disk for later variants.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,125 +18,35 @@ from typing import Any
 
 import numpy as np
 
-from h3video.models.wan import WAN
-from h3video.nano.follow import GUIDANCE, held_out_scenes
+from h3video.nano.follow import held_out_scenes
 from h3video.nano.judge import measure
-from h3video.tiling.tokens import TokenPlan, plan_token_tiles
+from h3video.tiling.tokens import TokenPlan
 
 from .measures import colour_drift, count_subjects, flip, pulse, seam_energy
-from .tilings import ALIGNED, span_of
+from .nano_paint import Painter, Shelf, enlarged, to_bytes
+from .nano_variants import STAGES, Canvas, Stage, Variant, fingerprint, plan, schedule
 
 Array = Any
+Row = dict[str, Any]
+Say = Callable[[str], None]
 
-PATHS = ("noise", "upscaled")
-VARIANTS = ("untiled", "hexagons", "rectangles")
-STRENGTH = 0.5
-"""Share of the steps that are sampled again after upscaling."""
-
-
-@dataclass(frozen=True)
-class Canvas:
-    """What is drawn: the small size in px, the factor to the large one, frames, steps."""
-
-    width: int = 240
-    height: int = 144
-    factor: int = 2
-    frames: int = 9
-    steps: int = 8
-    budget: float = 0.5
-
-    @property
-    def large(self) -> tuple[int, int]:
-        """The large size in px, down to the model's multiple."""
-        m = WAN.size_multiple
-        return self.width * self.factor // m * m, self.height * self.factor // m * m
+FOLDER = Path("build/quality")
+SCENES = 20
+"""Held-out prompts; more seeds draw them again."""
 
 
-def tile_settings(canvas: Canvas) -> dict[str, dict[str, Any]]:
-    """Settings of apply_hex_tiling by variant; rectangles run as many tokens as hexagons."""
-    hexes = plan_token_tiles(*canvas.large, canvas.frames, WAN, budget=canvas.budget)
-    return {"hexagons": dict(budget=canvas.budget), "rectangles": equal_tokens(hexes, canvas)}
+def look(clip: Array, untiled: Array, scene: Any, owner: Array | None) -> Row:
+    """All measures of a clip [f, h, w, 3] in 0..1 against the untiled one.
 
-
-def equal_tokens(hexes: TokenPlan, canvas: Canvas) -> dict[str, Any]:
-    """Settings of rectangles whose tokens run come closest to a plan's, about as many tiles."""
-
-    def plans() -> Iterator[tuple[float, int, dict[str, Any]]]:
-        width, height = canvas.large
-        for side in np.geomspace(64, min(width, height), 14):
-            for halo in range(32, 97, 8):
-                span = span_of(float(side), max(width, height), ALIGNED)
-                settings = dict(shape="rect", hex_res=ALIGNED, span=span, halo=float(halo))
-                plan = plan_token_tiles(*canvas.large, canvas.frames, WAN, **settings)
-                off = abs(plan.tokens_run / hexes.tokens_run - 1.0)
-                yield off, abs(len(plan.tiles) - len(hexes.tiles)), settings
-
-    found = list(plans())
-    near = [(tiles, off, s) for off, tiles, s in found if off <= 0.03]
-    return min(near or found, key=lambda f: f[:2])[2]
-
-
-class Painter:
-    """The embedded pipelines, text to video and video to video, with one set of weights."""
-
-    def __init__(self, pipe: Any) -> None:
-        from diffusers import WanVideoToVideoPipeline
-
-        self.text = pipe
-        self.video = WanVideoToVideoPipeline(
-            tokenizer=pipe.tokenizer, text_encoder=pipe.text_encoder, vae=pipe.vae,
-            transformer=pipe.transformer, scheduler=pipe.scheduler,
-        )  # fmt: skip
-        self.video.set_progress_bar_config(disable=True)
-
-    def draw(self, canvas: Canvas, path: str, prompt: str, seed: int, size: tuple[int, int],
-             tiles: dict[str, Any] | None, start: Array | None = None) -> Array:  # fmt: skip
-        """A clip [f, h, w, 3] in 0..1; `start` is the upscaled clip of the second path."""
-        import torch
-
-        from h3video import apply_hex_tiling, remove_hex_tiling
-
-        pipe = self.text if path == "noise" else self.video
-        shared = dict(
-            negative_prompt="", width=size[0], height=size[1], guidance_scale=GUIDANCE,
-            num_inference_steps=canvas.steps, output_type="np",
-            generator=torch.Generator().manual_seed(seed),
-        )  # fmt: skip
-        if path == "noise":
-            shared["num_frames"] = canvas.frames
-        else:
-            shared |= dict(video=_pil(start), strength=STRENGTH)
-        if tiles is not None:
-            apply_hex_tiling(pipe, tile_vae=False, **tiles)
-        try:
-            return pipe(prompt=prompt, **shared).frames[0]
-        finally:
-            if tiles is not None:
-                remove_hex_tiling(pipe)
-
-
-def _pil(clip: Array) -> list[Any]:
-    from PIL import Image
-
-    return [Image.fromarray((f * 255).round().astype(np.uint8)) for f in clip]
-
-
-def upscaled(clip: Array, size: tuple[int, int]) -> Array:
-    """A clip at another size, bicubic."""
-    from PIL import Image
-
-    frames = [f.resize(size, Image.Resampling.BICUBIC) for f in _pil(clip)]
-    return np.stack([np.asarray(f, np.float64) / 255.0 for f in frames])
-
-
-def look(clip: Array, untiled: Array, scene: Any) -> dict[str, Any]:
-    """All measures of a clip against the untiled one."""
+    owner   the tile of each pixel, [h, w]; None: one tile
+    """
     middle = len(clip) // 2
-    seams, steps = seam_energy(clip[middle], untiled[middle]), pulse(clip, untiled)
-    seen = measure((clip * 255).round().astype(np.uint8))
+    seams = seam_energy(clip[middle], untiled[middle], angles=1)
+    steps = pulse(clip, untiled, owner)
+    seen = measure(to_bytes(clip))
     return {
-        "flip": flip(clip[:: max(1, middle)], untiled[:: max(1, middle)]),
-        "axis": seams.axis, "line": seams.line, "pulse": steps.frame,
+        "flip": flip(clip[::2], untiled[::2]), "total": seams.total, "axis": seams.axis,
+        "line": seams.line, "pulse": steps.frame, "flicker": steps.cell,
         "drift": colour_drift(clip, untiled).part,
         "subjects": count_subjects(clip, scene.ground),
         "colour": seen.colour == scene.colour, "ground": seen.ground == scene.ground,
@@ -142,49 +54,145 @@ def look(clip: Array, untiled: Array, scene: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run(path: Path, seeds: int, canvas: Canvas, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Draw and measure what is not in the file yet; a line of JSON for every render."""
+def owners(p: TokenPlan) -> Array:
+    """The tile of each pixel, [h, w]: the one of the largest weight at its token."""
+    tile, largest = np.zeros(p.columns * p.rows, np.int64), np.zeros(p.columns * p.rows)
+    for number, w in enumerate(p.weights()):
+        better = w.weight > largest[w.points]
+        tile[w.points[better]], largest[w.points[better]] = number, w.weight[better]
+    px = p.family.token_px
+    return tile.reshape(p.rows, p.columns).repeat(px, 0).repeat(px, 1)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Variants of one stage that one seed lacks."""
+
+    canvas: Canvas
+    path: str
+    seed: int
+    variants: tuple[Variant, ...]
+
+
+def tasks(rows: Iterable[Row], seeds: int, stages: Sequence[Stage] = STAGES) -> Iterator[Task]:
+    """What is to be drawn, in order; what the rows have is left out."""
+    done = {key_of(r) for r in rows}
+    for stage in stages:
+        marks = [(v, fingerprint(stage.canvas, v.settings)) for v in stage.variants]
+        for seed in range(seeds):
+            lack = [v for v, mark in marks
+                    if (stage.canvas.key, stage.path, v.name, mark, seed) not in done]  # fmt: skip
+            done |= {(stage.canvas.key, stage.path, v.name, mark, seed) for v, mark in marks}
+            if lack:
+                yield Task(stage.canvas, stage.path, seed, tuple(lack))
+
+
+def key_of(row: Row) -> tuple[Any, ...]:
+    """What makes a row unlike all others."""
+    return tuple(row[k] for k in ("key", "path", "variant", "mark", "seed"))
+
+
+def work(task: Task, folder: Path, painter: Painter | None = None) -> Iterator[Row]:
+    """Draw and measure the variants of a task."""
+    painter = painter or _painter()
+    canvas, scene = task.canvas, held_out_scenes(SCENES)[task.seed % SCENES]
+    prompt, shelf = scene.caption(), Shelf(folder / "clips")
+    start = None
+    if task.path == "upscaled":
+        small = f"small-{canvas.width}-{canvas.height}-{canvas.frames}-{task.seed}"
+        start = shelf.get(small, lambda: painter.small(canvas, prompt, task.seed))
+        start = enlarged(start, canvas.large)
+    seconds: list[float | None] = [None]  # of the last clip; None: it was on the shelf
+
+    def draw(settings: Any) -> Array:
+        began = time.process_time()
+        clip = painter.draw(canvas, prompt, task.seed, settings, start)
+        seconds[0] = time.process_time() - began
+        return clip
+
+    untiled = shelf.get(f"{canvas.key}-{task.path}-{task.seed}", lambda: draw(None))
+    for variant in task.variants:
+        clip, sizes, owner = untiled, {}, None
+        if variant.settings is not None:
+            clip, sizes = to_bytes(draw(variant.settings)) / 255.0, size(canvas, variant)
+            owner = owners(plan(canvas, variant.settings))
+        yield {
+            "canvas": canvas.name, "key": canvas.key, "path": task.path, "seed": task.seed,
+            "variant": variant.name, "group": variant.group,
+            "mark": fingerprint(canvas, variant.settings), **sizes,
+            "seconds": seconds[0], **look(clip, untiled, scene, owner),
+        }  # fmt: skip
+
+
+def size(canvas: Canvas, variant: Variant) -> Row:
+    """Tiles, the largest one's share of the frame, and tokens against the frame's."""
+    plans = schedule(canvas, variant.settings or {})
+    largest = plans.largest
+    return {"tiles": len(largest.tiles), "share": largest.share, "tokens": plans.price}
+
+
+def run(seeds: int, workers: int, say: Say, folder: Path = FOLDER,
+        stages: Sequence[Stage] = STAGES) -> list[Row]:  # fmt: skip
+    """Draw and measure what is not in the file yet, a line of JSON for every render; return the
+    rows of today's plans."""
+    path = folder / "nano.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    todo = list(tasks(rows, seeds, stages))
+    say(f"nano: {sum(len(t.variants) for t in todo)} renders to do")
+    if todo:
+        with ProcessPoolExecutor(workers) as pool:
+            futures = {pool.submit(_all, task, folder): task for task in todo}
+            try:
+                for number, future in enumerate(as_completed(futures)):
+                    task = futures[future]
+                    rows += future.result()
+                    say(f"nano {task.canvas.name} {task.path} seed {task.seed}: "
+                        f"{number + 1} of {len(todo)} done")  # fmt: skip
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return list(current(rows, seeds, stages))
+
+
+def current(rows: Iterable[Row], seeds: int, stages: Sequence[Stage]) -> Iterator[Row]:
+    """The rows of the stages' variants with the plans of today, once each."""
+    found = {key_of(r): r for r in rows}
+    given: set[tuple[Any, ...]] = set()
+    for stage in stages:
+        for variant in stage.variants:
+            mark = fingerprint(stage.canvas, variant.settings)
+            for seed in range(seeds):
+                key = (stage.canvas.key, stage.path, variant.name, mark, seed)
+                if key in found and key not in given:
+                    given.add(key)
+                    yield found[key]
+
+
+def _plain(row: Row) -> Row:
+    return {k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in row.items()}
+
+
+def _all(task: Task, folder: Path) -> list[Row]:
+    """Every row is written when it is known: one short line each, so processes do not mix."""
+    found = []
+    for row in map(_plain, work(task, folder)):
+        with (folder / "nano.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        found.append(row)
+    return found
+
+
+_open = ExitStack()
+"""Holds a worker's pipeline until the process ends."""
+
+
+@lru_cache(maxsize=1)
+def _painter() -> Painter:
+    """The painter of this process, of one thread."""
+    import torch
+
     from h3video.nano.follow import pipeline
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    done = {(r["canvas"], r["path"], r["seed"]) for r in rows if r["variant"] == VARIANTS[-1]}
-    width, height = canvas.large
-    name = f"{width}x{height}x{canvas.frames}, {canvas.steps} steps, {canvas.budget:.0%} tiles"
-    settings = tile_settings(canvas)
-    with pipeline() as pipe, path.open("a") as file:
-        painter = Painter(pipe)
-        for seed, scene in enumerate(held_out_scenes(seeds)):
-            for way in PATHS:
-                if (name, way, seed) in done:
-                    continue
-                found = list(_one(painter, canvas, way, scene, seed, settings))
-                new = [{"canvas": name, "path": way, "seed": seed, **row} for row in found]
-                file.write("".join(json.dumps(row) + "\n" for row in new))
-                file.flush()
-                rows += new
-                say(f"nano {name} {way}: seed {seed + 1} of {seeds}")
-    return [r for r in rows if r["canvas"] == name and r["seed"] < seeds]
-
-
-def _one(painter: Painter, canvas: Canvas, way: str, scene: Any, seed: int,
-         settings: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """All variants of one prompt on one path."""
-    start = None
-    if way == "upscaled":
-        small = (canvas.width, canvas.height)
-        clip = painter.draw(canvas, "noise", scene.caption(), seed, small, None)
-        start = upscaled(clip, canvas.large)
-    untiled = None
-    for variant in VARIANTS:
-        tiles = settings.get(variant)
-        clip = painter.draw(canvas, way, scene.caption(), seed, canvas.large, tiles, start)
-        untiled = clip if untiled is None else untiled
-        tokens = None if tiles is None else _tokens(canvas, tuple(sorted(tiles.items())))
-        yield {"variant": variant, "tokens": tokens, **look(clip, untiled, scene)}
-
-
-@lru_cache(maxsize=8)
-def _tokens(canvas: Canvas, settings: tuple[tuple[str, Any], ...]) -> float:
-    """Tokens that a variant runs, against the frame's."""
-    return plan_token_tiles(*canvas.large, canvas.frames, WAN, **dict(settings)).price
+    torch.set_num_threads(1)
+    return Painter(_open.enter_context(pipeline()))

@@ -8,13 +8,14 @@ Nothing else of the page is touched. A part that was not run says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import stats, store
+from . import nano_tables, stats, store
+from .nano_tables import table
 from .tilings import HEXAGONS, RECTANGLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
@@ -30,7 +31,7 @@ def write(page: Path = PAGE, folder: Path = store.FOLDER) -> None:
 def filled(text: str, folder: Path = store.FOLDER) -> str:
     """The page's text with every table made anew. Raises ValueError for an unknown marker."""
 
-    def table(match: re.Match[str]) -> str:
+    def made(match: re.Match[str]) -> str:
         name = match[1]
         if name not in TABLES:
             raise ValueError(f"no table {name!r}; the lab has {', '.join(TABLES)}")
@@ -39,7 +40,7 @@ def filled(text: str, folder: Path = store.FOLDER) -> str:
         body = make(data) if data else f"*Not run yet: `python -m benchmarks.quality {part}`.*"
         return f"<!-- lab:{name} -->\n{body}\n<!-- /lab:{name} -->"
 
-    return re.sub(r"<!-- lab:([\w-]+) -->\n.*?<!-- /lab:\1 -->", table, text, flags=re.DOTALL)
+    return re.sub(r"<!-- lab:([\w-]+) -->\n.*?<!-- /lab:\1 -->", made, text, flags=re.DOTALL)
 
 
 def select(rows: Rows, key: str, **where: Any) -> list[float]:
@@ -61,11 +62,6 @@ def excess(rows: Rows, tiling: str, **where: Any) -> list[float]:
     return [a - c for a, c in zip(axis, chance)]
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(str(c) for c in line) + " |" for line in lines)
-
-
 def _seams(data: dict[str, Any]) -> str:
     """The tint field: seams by definition, fade and tile size."""
     rows, out = data["turns"], []
@@ -81,7 +77,7 @@ def _seams(data: dict[str, Any]) -> str:
     head = ["hexagons / rectangles", "all gradient", "axis, signed", "lines on the axes",
             "worst angle", "junctions", "beyond chance, rectangles",
             "beyond chance, hexagons"]  # fmt: skip
-    return _table(head, out)
+    return table(head, out)
 
 
 def _turns(data: dict[str, Any]) -> str:
@@ -98,7 +94,7 @@ def _turns(data: dict[str, Any]) -> str:
     head = ["hexagons from upright"] + [
         f"{key}, {overlap} px" for overlap in (8, 32) for key in ("axis", "lines", "worst angle")
     ]
-    return _table(head, out)
+    return table(head, out)
 
 
 def _fields(part: str) -> Callable[[dict[str, Any]], str]:
@@ -119,7 +115,7 @@ def _fields(part: str) -> Callable[[dict[str, Any]], str]:
                 )  # fmt: skip
         head = ["field, fade", "FLIP, rectangles", "FLIP, hexagons", "FLIP, ratio",
                 "lines on the axes, ratio", "colour drift, ratio"]  # fmt: skip
-        return _table(head, out)
+        return table(head, out)
 
     return make
 
@@ -131,7 +127,7 @@ def _dip(data: dict[str, Any]) -> str:
             stats.mean(select(rows, "dip", tiling=t, field="texture", overlap=overlap))
             for t in (RECTANGLES, HEXAGONS)
         ])  # fmt: skip
-    return _table(["fade", "rectangles", "hexagons"], out)
+    return table(["fade", "rectangles", "hexagons"], out)
 
 
 def _interior(data: dict[str, Any]) -> str:
@@ -145,7 +141,7 @@ def _interior(data: dict[str, Any]) -> str:
         )  # fmt: skip
     head = ["cell, context", "hexagon", "rounded square", "square crop",
             "fewer than rounded", "fewer than crop"]  # fmt: skip
-    return _table(head, out)
+    return table(head, out)
 
 
 def _plans(own_sizes: bool) -> Callable[[dict[str, Any]], str]:
@@ -167,7 +163,7 @@ def _plans(own_sizes: bool) -> Callable[[dict[str, Any]], str]:
             out.append([f"{family} {width}x{height}, {radius:.0f} px, {limit:.1%}", *cells, *less])
         head = ["plan, context, largest tile", "hexagons", "rounded", "shape=rect", "crops",
                 "hexagons, free origin", "fewer than rounded", "fewer than crops"]  # fmt: skip
-        return _table(head, out)
+        return table(head, out)
 
     return make
 
@@ -178,26 +174,7 @@ def _settings(data: dict[str, Any]) -> str:
          r["grid"], r["tiles"], f"x{r['price']:.2f}"]
         for r in data["plans"] if r["way"] == "hexagons" and not r["own_sizes"]
     ]  # fmt: skip
-    return _table(["plan, context, largest tile", "settings", "tiles", "tokens"], out)
-
-
-def _nano(data: dict[str, Any]) -> str:
-    rows, out = data["rows"], []
-    for canvas in dict.fromkeys(r["canvas"] for r in rows):
-        for path in ("noise", "upscaled"):
-            for variant in ("untiled", HEXAGONS, RECTANGLES):
-                where = {"canvas": canvas, "path": path, "variant": variant}
-                doubles = np.array(select(rows, "subjects", **where)) > 1
-                out.append(
-                    [f"{canvas}, {path}, {variant}", len(doubles)]
-                    + [stats.mean(select(rows, k, **where)) for k in ("flip", "line", "pulse")]
-                    + [f"{doubles.mean():.0%}"]
-                    + [f"{np.mean(select(rows, k, **where)):.0%}"
-                       for k in ("colour", "ground", "direction")]
-                )  # fmt: skip
-    head = ["canvas, path, tiles", "seeds", "FLIP", "lines on the axes", "pulse", "doubled",
-            "colour", "ground", "direction"]  # fmt: skip
-    return _table(head, out)
+    return table(["plan, context, largest tile", "settings", "tiles", "tokens"], out)
 
 
 def _about(part: str) -> Callable[[dict[str, Any]], str]:
@@ -215,6 +192,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "nano-fields": ("fields", _fields("nano")), "dip": ("fields", _dip),
     "interior": ("counted", _interior), "plans": ("counted", _plans(False)),
     "plans-own": ("counted", _plans(True)), "settings": ("counted", _settings),
-    "nano": ("nano", _nano),
+    "nano": ("nano", nano_tables.main_table), "nano-ratio": ("nano", nano_tables.ratio_table),
+    "nano-methods": ("nano", nano_tables.methods_table),
 }  # fmt: skip
 """Name of a table -> the results that it is made of, and how."""

@@ -1,6 +1,8 @@
 """The embedded model's part of the lab, without the model: settings, order, and going on."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,82 +11,191 @@ pytest.importorskip("scipy")
 pytest.importorskip("torch")
 pytest.importorskip("flip_evaluator")
 
-from benchmarks.quality import nano_runs
-from benchmarks.quality.nano_runs import PATHS, VARIANTS, Canvas, run, tile_settings
-from h3video.models.wan import WAN
+from benchmarks.quality import nano_paint, nano_runs
+from benchmarks.quality.nano_runs import Task, look, owners, run, tasks, work
+from benchmarks.quality.nano_variants import (
+    CANVASES,
+    PATHS,
+    STAGES,
+    UNTILED,
+    Canvas,
+    Stage,
+    fingerprint,
+    main,
+    pairs,
+    plan,
+    schedule,
+)
 from h3video.nano.data import render
 from h3video.nano.follow import held_out_scenes
-from h3video.tiling.tokens import plan_token_tiles
 
-SMALL = Canvas(120, 72, 2, 5, 2, 0.6)
+SMALL = Canvas(factor=2, budget=0.5)
+STAGE = {path: Stage(SMALL, path, ("main",)) for path in PATHS}
 
 
-@pytest.mark.parametrize("canvas", [Canvas(budget=0.5), Canvas(480, 288, 2, 33)])
-def test_rectangles_run_as_many_tokens_as_hexagons(canvas):
-    plans = [
-        plan_token_tiles(*canvas.large, canvas.frames, WAN, **s)
-        for s in tile_settings(canvas).values()
-    ]
-    assert [p.shape for p in plans] == ["hex", "rect"]
-    assert plans[1].tokens_run == pytest.approx(plans[0].tokens_run, rel=0.03)
-    assert not plans[0].single
+# ---- what is compared ----
+
+
+@pytest.mark.parametrize("name", CANVASES)
+def test_rectangles_run_as_many_tokens_as_hexagons(name):
+    canvas = CANVASES[name]
+    hexes, rects = (plan(canvas, v.settings) for v in main(canvas))
+    assert (hexes.shape, rects.shape) == ("hex", "rect")
+    assert rects.tokens_run == pytest.approx(hexes.tokens_run, rel=0.03)
+    assert abs(len(rects.tiles) - len(hexes.tiles)) <= 2
+    assert rects.share == pytest.approx(hexes.share, rel=0.2)
+    assert hexes.share <= canvas.budget
+    assert not hexes.single
+
+
+def test_pairs_have_equal_cells_fades_and_halos():
+    canvas = CANVASES["4x"]
+    rects, hexes, fitted = (plan(canvas, v.settings) for v in pairs(canvas))
+    assert hexes.grid.cell_area == pytest.approx(rects.grid.cell_area, rel=1e-9)
+    assert fitted.grid.cell_area == hexes.grid.cell_area
+    assert (hexes.overlap, hexes.halo) == (rects.overlap, rects.halo)
+    assert fitted.tokens_run == pytest.approx(rects.tokens_run, rel=0.03)
+    inner = [t for t in rects.tiles if not touches_edge(t, rects)]
+    assert len(inner) >= 3
+    assert min(len(rects.tiles), len(hexes.tiles)) >= 12
+
+
+def touches_edge(tile, p):
+    rows, columns = np.divmod(np.array(tile.tokens), p.columns)
+    return (
+        rows.min() == 0 or columns.min() == 0
+        or rows.max() == p.rows - 1 or columns.max() == p.columns - 1
+    )  # fmt: skip
+
+
+def test_every_stage_differs_from_untiled_and_names_are_unique():
+    for stage in STAGES:
+        first, *others = stage.variants
+        assert first.settings is None
+        assert others
+        assert all(not schedule(stage.canvas, v.settings).at(0).single for v in others)
+    keys = [(s.canvas, s.path, v.name) for s in STAGES for v in s.variants if v.settings]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_fingerprint_is_that_of_the_plan():
+    base = fingerprint(SMALL, {"budget": 0.5})
+    assert base == fingerprint(SMALL, {"budget": 0.5})
+    others = [{"budget": 0.4}, {"budget": 0.5, "halo": 64.0}, {"budget": 0.5, "kernel": "linear"},
+              {"budget": 0.5, "shift": "step"}]  # fmt: skip
+    assert len({base, *(fingerprint(SMALL, s) for s in others)}) == 1 + len(others)
+    assert fingerprint(SMALL, None) == UNTILED
+
+
+def test_owners_are_the_tiles_of_the_largest_weight():
+    p = plan(SMALL, {"budget": 0.5})
+    owner = owners(p)
+    assert owner.shape == (p.height, p.width)
+    counts = np.bincount(owner[8::16, 8::16].ravel(), minlength=len(p.tiles))
+    assert counts.tolist() == [t.owned for t in p.tiles]
+
+
+# ---- drawing, without the model ----
 
 
 class Brush:
-    """Paints the true clip, in tiles with a tint and a doubled subject."""
+    """Paints the true clip; in tiles it is darker, and drawn twice."""
 
-    drawn: list
+    def __init__(self):
+        self.drawn = []
 
-    def __init__(self, pipe):
-        Brush.drawn = []
+    def small(self, canvas, prompt, seed):
+        self.drawn.append(("small", seed))
+        return render(held_out_scenes(20)[seed], canvas.width, canvas.height, canvas.frames)
 
-    def draw(self, canvas, path, prompt, seed, size, tiles, start=None):
-        Brush.drawn.append((path, seed, size, tiles is not None))
-        clip = render(held_out_scenes(2)[seed], *size, canvas.frames)
-        return clip if tiles is None else np.clip(clip * 0.97, 0, 1)
+    def draw(self, canvas, prompt, seed, tiles, start=None):
+        scene = held_out_scenes(20)[seed]
+        assert prompt == scene.caption()
+        self.drawn.append(("noise" if start is None else "upscaled", seed, tiles))
+        if start is not None:
+            assert start.shape == (canvas.frames, *canvas.large[::-1], 3)
+        width, height = canvas.large
+        if tiles is None:
+            return render(scene, width, height, canvas.frames)
+        half = render(replace(scene, size="small"), width // 2, height, canvas.frames)
+        return np.concatenate([half, half], 2) * 0.97
+
+
+def test_what_is_measured(tmp_path):
+    brush = Brush()
+    rows = list(work(Task(SMALL, "upscaled", 1, STAGE["upscaled"].variants), tmp_path, brush))
+    assert [r["variant"] for r in rows] == [UNTILED, "hexagons", "rectangles"]
+    assert [r["subjects"] for r in rows] == [1, 2, 2]
+    assert [r["flip"] > 0.05 for r in rows] == [False, True, True]
+    assert rows[0]["line"] == rows[0]["pulse"] == rows[0]["drift"] == 0
+    for r in rows[1:]:
+        p = plan(SMALL, next(v.settings for v in main(SMALL) if v.name == r["variant"]))
+        assert (r["tiles"], r["share"], r["tokens"]) == (len(p.tiles), p.share, p.price)
+        assert r["flicker"] >= 0
+    assert brush.drawn[0] == ("small", 1)
+    # Later variants find the small and the untiled clip on the shelf.
+    again = Brush()
+    more = list(work(Task(SMALL, "upscaled", 1, STAGE["upscaled"].variants[1:]), tmp_path, again))
+    assert [d[0] for d in again.drawn] == ["upscaled"] * 2
+    assert [r["flip"] for r in more] == [r["flip"] for r in rows[1:]]
+
+
+def test_a_pulse_that_only_tiles_have():
+    scene = held_out_scenes(1)[0]
+    clip = render(scene, 96, 64, 5).astype(np.float64) * 0.9
+    pulsing = clip + np.array([0, 0, 2, 2, 2])[:, None, None, None] / 255
+    assert look(pulsing, clip, scene, None)["pulse"] == pytest.approx(2, abs=0.01)
+    assert look(clip, clip, scene, None)["pulse"] == 0
 
 
 @pytest.fixture
 def brush(monkeypatch):
-    import contextlib
-
-    import h3video.nano.follow as follow
-
-    monkeypatch.setattr(nano_runs, "Painter", Brush)
-    tiles = {"hexagons": dict(budget=0.6), "rectangles": dict(budget=0.6, shape="rect")}
-    monkeypatch.setattr(nano_runs, "tile_settings", lambda canvas: tiles)
-    monkeypatch.setattr(follow, "pipeline", lambda: contextlib.nullcontext())
-    return Brush
+    made = Brush()
+    monkeypatch.setattr(nano_runs, "_painter", lambda: made)  # worker processes are forks
+    return made
 
 
-def test_every_render_is_measured_and_remembered(brush, tmp_path):
-    path = tmp_path / "deep" / "nano.jsonl"
-    rows = run(path, 2, SMALL, lambda _: None)
-    assert len(rows) == 2 * len(PATHS) * len(VARIANTS)
-    assert [json.loads(line) for line in path.read_text().splitlines()] == rows
-    for row in rows:
-        assert (row["flip"] == 0) == (row["variant"] == "untiled")
-        assert row["subjects"] == 1
-        assert row["ground"]
-    small = [d for d in brush.drawn if d[2] == (120, 72)]
-    assert len(small) == 2  # one small render for each upscaled path, never tiled
-    assert not any(d[3] for d in small)
-
-
-def test_a_stopped_run_goes_on(brush, tmp_path):
+def test_every_render_is_remembered_and_a_stopped_run_goes_on(brush, tmp_path):
+    stages = tuple(STAGE.values())
+    said = []
+    rows = run(2, 1, said.append, tmp_path, stages)
+    assert said[0] == "nano: 12 renders to do"
+    assert len(rows) == 2 * len(PATHS) * 3
     path = tmp_path / "nano.jsonl"
-    first = run(path, 1, SMALL, lambda _: None)
     lines = path.read_text().splitlines()
-    path.write_text("\n".join(lines[:3]) + "\n")  # the second path was lost
-    again = run(path, 2, SMALL, lambda _: None)
-    assert [d[:2] for d in brush.drawn if d[3]] == [("upscaled", 0)] * 2 + [
-        (way, 1) for way in PATHS for _ in range(2)
-    ]
-    assert len(again) == 2 * len(first)
+    assert sorted(map(json.dumps, rows)) == sorted(lines)
+    path.write_text("\n".join(lines[:4]) + "\n")
+    left = list(tasks([json.loads(line) for line in lines[:4]], 2, stages))
+    assert sum(len(t.variants) for t in left) == 8
+    again = run(2, 1, said.append, tmp_path, stages)
+    assert [drop_time(r) for r in again] == [drop_time(r) for r in rows]
+    assert run(2, 1, said.append, tmp_path, stages) == again
+    assert said[-1] == "nano: 0 renders to do"
 
 
-def test_upscaling_keeps_a_constant_and_the_frames():
+def drop_time(row):
+    return {k: v for k, v in row.items() if k != "seconds"}
+
+
+def test_rows_of_older_plans_are_left_out(brush, tmp_path):
+    stages = (STAGE["noise"],)
+    rows = run(1, 1, lambda _: None, tmp_path, stages)
+    older = [{**r, "mark": "0123456789", "flip": 9.0} for r in rows if r["variant"] != UNTILED]
+    path = Path(tmp_path / "nano.jsonl")
+    path.write_text("".join(json.dumps(r) + "\n" for r in [*older, *rows, *older]))
+    assert run(1, 1, lambda _: None, tmp_path, stages) == rows
+
+
+def test_all_variants_start_from_one_encoding():
+    torch = pytest.importorskip("torch")
+    calls = []
+    encode = nano_paint.once(lambda clip: calls.append(clip) or len(calls))
+    a, b = torch.zeros(2, 3), torch.ones(2, 3)
+    assert [encode(a), encode(a.clone()), encode(b), encode(a)] == [1, 1, 2, 3]
+
+
+def test_enlarging_keeps_a_constant_and_the_frames():
     clip = np.full((3, 8, 16, 3), 0.4)
-    big = nano_runs.upscaled(clip, (32, 16))
+    big = nano_paint.enlarged(clip, (32, 16))
     assert big.shape == (3, 16, 32, 3)
     assert np.abs(big - 0.4).max() < 1 / 255

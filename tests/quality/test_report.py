@@ -58,7 +58,7 @@ def test_results_are_written_whole(tmp_path):
     assert store.load("y", tmp_path) is None
 
 
-@pytest.mark.parametrize("wrong", [["sums"], ["fields", "--seeds", "1"], ["--nano-canvas", "9x9"],
+@pytest.mark.parametrize("wrong", [["sums"], ["fields", "--seeds", "1"], ["--nano-seeds", "0"],
                                    ["--workers", "0"]])  # fmt: skip
 def test_wrong_arguments_end_before_any_work(wrong, capsys):
     from benchmarks.quality.__main__ import main

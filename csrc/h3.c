@@ -21,10 +21,7 @@
  *      exactly one of the five others.
  *
  * Everything is derived at start-up from the 20 face centres, the direction of each first
- * axis, and a home face for each base cell.
- *
- * h3_lattice.h holds what everything is made of, this file the functions for single cells, and
- * h3_arrays.h those for arrays. All do the same operations in the same order, and no fused ones:
+ * axis, and a home face for each base cell. Operations are done in one order and not fused:
  * results are the same bits everywhere. */
 
 #include "h3.h"
@@ -34,110 +31,656 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "h3_lattice.h"
+#define FACES 20
+#define PI 3.14159265358979323846
+#define SQRT3 1.7320508075688772935
+#define SPACING0 0.38196601125010515180 /* 2 - golden ratio: lattice spacing at res 0 */
+#define SIN_TURN3 0.32732683535398857190 /* sin, cos of asin(sqrt(3/28)): turn of odd levels */
+#define COS_TURN3 0.94491118252306806804
+#define REACH 2 /* res 0 steps from a face centre to its corners */
+#define EARTH_KM 6371.007180918475
 
-/* ---- instruction sets ------------------------------------------------------------------ */
-
-/* LEVELS(name, body, parameters, arguments) makes `name` a function that runs the inlined `body`
- * compiled for the best instruction set of this machine. Elsewhere than on x86-64 there is one set
- * (arm64: NEON). */
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <cpuid.h>
-#define MOST_LEVEL 2
-#ifdef __clang__
-#define TUNE
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
 #else
-#define TUNE ",tune=znver3" /* tables are looked up one by one: gathers are slow since Downfall */
-#endif
-#define AVX2 __attribute__((target("avx2" TUNE)))
-#define AVX512 __attribute__((target("avx512f,avx512cd,avx512bw,avx512dq,avx512vl" TUNE)))
-#define LEVELS_OF(type, give, name, body, parameters, arguments)        \
-    static type name##Plain parameters { give body arguments; }         \
-    AVX2 static type name##Avx2 parameters { give body arguments; }     \
-    AVX512 static type name##Avx512 parameters { give body arguments; } \
-    static type name parameters {                                       \
-        switch (simdLevel()) {                                          \
-        case 2: give name##Avx512 arguments; break;                     \
-        case 1: give name##Avx2 arguments; break;                       \
-        default: give name##Plain arguments;                            \
-        }                                                               \
-    }
-
-static int machineLevel(void) {
-    unsigned a, b, c, d, low, high;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 27)) return 0; /* xgetbv */
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    if ((low & 6) != 6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 1u << 5)) return 0;
-    const unsigned set = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31; /* F DQ CD BW VL */
-    return (low & 0xe6) == 0xe6 && (b & set) == set ? 2 : 1;
-}
-#else
-#define MOST_LEVEL 0
-#define LEVELS_OF(type, give, name, body, parameters, arguments) \
-    static type name parameters { give body arguments; }
-static int machineLevel(void) { return 0; }
+#define INLINE static inline
 #endif
 
+/* A loop worth compiling for several instruction sets, as h3_bulk.c does, which includes this. */
+#ifndef LEVELS
 #define LEVELS(name, body, parameters, arguments) \
-    LEVELS_OF(void, , name, body, parameters, arguments)
+    static void name parameters { body arguments; }
+#endif
 
-static atomic_int levelInUse = -1;
+#define FINITE(x) ((x) - (x) == 0.0) /* isfinite is a library call in places */
 
-INLINE int simdLevel(void) {
-    int level = atomic_load_explicit(&levelInUse, memory_order_relaxed);
-    return level >= 0 ? level : H3_EXPORT(useSimdLevel)(MOST_LEVEL);
+enum { CENTER = 0, K_DIGIT = 1, J_DIGIT = 2, JK_DIGIT = 3, I_DIGIT = 4, IK_DIGIT = 5, IJ_DIGIT = 6,
+       NO_DIGIT = 7 };
+enum { CELL_MODE = 1, EDGE_MODE = 2, VERTEX_MODE = 4 };
+
+typedef struct { double x, y, z; } Vec;
+
+/* A lattice point on a face's plane, at a resolution known from the context. */
+typedef struct { int face, a, b; } Spot;
+
+/* Centre and direction of the first axis (azimuth from north, clockwise) of every face:
+ * Fuller's Dymaxion orientation, as uber/h3 places it. */
+static const double faceCentre[FACES][3] = {
+    {0.803582649718989942, 1.248397419617396099, 5.619958268523939882},
+    {1.307747883455638156, 2.536945009877921159, 5.760339081714187279},
+    {1.054751253523952054, -1.347517358900396623, 0.780213654393430055},
+    {0.600191595538186799, -0.450603909469755746, 0.430469363979999913},
+    {0.491715428198773866, 0.401988202911306943, 6.130269123335111400},
+    {0.172745327415618701, 1.678146885280433686, 2.692877706530642877},
+    {0.605929321571350690, 2.953923329812411617, 2.982963003477243874},
+    {0.427370518328979641, -1.888876200336285401, 3.532912002790141181},
+    {-0.079066118549212831, -0.733429513380867741, 3.494305004259568154},
+    {-0.230961644455383637, 0.506495587332349035, 3.003214169499538391},
+    {0.079066118549212831, 2.408163140208925497, 5.930472956509811562},
+    {0.230961644455383637, -2.635097066257444203, 0.138378484090254847},
+    {-0.172745327415618701, -1.463445768309359553, 0.448714947059150361},
+    {-0.605929321571350690, -0.187669323777381622, 0.158629650112549365},
+    {-0.427370518328979641, 1.252716453253507838, 5.891865957979238535},
+    {-0.600191595538186799, 2.690988744120037492, 2.711123289609793325},
+    {-0.491715428198773866, -2.739604450678486295, 3.294508837434268316},
+    {-0.803582649718989942, -1.893195233972397139, 3.804819692245439833},
+    {-1.307747883455638156, -0.604647643711872080, 3.664438879055192436},
+    {-1.054751253523952054, 1.794075294689396615, 2.361378999196363184}};
+
+/* The face whose axes each base cell's digits follow. */
+static const uint8_t homeFace[NUM_BASE_CELLS] = {
+    1, 2, 1, 2, 0, 1, 1, 2, 0, 2, 1, 1, 3, 3, 1, 4, 0, 6, 0, 2, 7, 2, 0, 6,
+    0, 6, 3, 11, 4, 3, 0, 4, 5, 0, 7, 11, 7, 10, 2, 6, 7, 4, 3, 3, 4, 6, 11, 8,
+    5, 4, 5, 12, 10, 4, 12, 7, 11, 10, 3, 10, 11, 9, 8, 6, 8, 9, 14, 5, 16, 8, 5, 12,
+    7, 12, 10, 9, 13, 16, 15, 15, 16, 14, 13, 5, 8, 14, 9, 14, 17, 12, 16, 17, 15, 16, 9, 15,
+    13, 8, 13, 17, 19, 14, 19, 17, 13, 17, 16, 9, 15, 15, 18, 18, 19, 17, 19, 18, 18, 19, 19, 18,
+    19, 18};
+
+static const int stepA[8] = {0, -1, 0, -1, 1, 0, 1, 0}; /* of each digit; 7 is none */
+static const int stepB[8] = {0, -1, 1, 0, 0, -1, 1, 0};
+/* Direction of each digit, and the digit of each direction. */
+static const uint8_t sextant[7] = {0, 4, 2, 3, 0, 5, 1}; /* x 60 degrees */
+static const uint8_t digitOf[6] = {I_DIGIT, IJ_DIGIT, J_DIGIT, JK_DIGIT, K_DIGIT, IK_DIGIT};
+/* The sextants of a pentagon counter-clockwise, beginning after the one that does not exist. */
+static const uint8_t five[5] = {5, 0, 1, 2, 3};
+/* Middles of a face's edges at res 0; edge e faces 60 + 120 e degrees. */
+static const int edgeA[3] = {1, -1, 0}, edgeB[3] = {1, 0, -1};
+/* Corners of a hexagon in thirds of the lattice, counter-clockwise from 30 degrees. */
+static const int cornerA[6] = {2, 1, -1, -2, -1, 1}, cornerB[6] = {1, 2, 1, -1, -2, -1};
+
+#define MOST_IMAGES 24
+#define MOST_EDGES 7 /* of unfoldings looked at */
+
+/* The plane of a face seen from another one: turn, then add (a, b) x one res 0 step. */
+typedef struct { int8_t turns, a, b; } Image;
+
+static struct {
+    Vec n[FACES], ex[FACES], ey[FACES];
+    uint8_t acrossFace[FACES][3], acrossEdge[FACES][3];
+    int8_t base[FACES][5][5];   /* base cell of the res 0 point (a, b) at [a + 2][b + 2] */
+    uint8_t turns[FACES][5][5]; /* turns from the face's axes to the base cell's home axes */
+    double scale[MAX_H3_RES + 2]; /* lattice spacing of every resolution */
+    int limit[MAX_H3_RES + 2];    /* even levels: twice the distance from face centre to edge */
+    Spot grown[MAX_H3_RES + 2];   /* where the res 0 point (1, 0) lies at every resolution */
+    /* Points to faces: 10 pairs of opposite faces, and the lattice coordinates of a point p of a
+     * face at even and odd levels: (p . axis) / (p . n) / spacing. */
+    Vec pairs[10], axisI[2][FACES], axisJ[2][FACES];
+    int64_t front[10], back[10];
+    /* Up at res 0: index bits of the point (a, b) at [a + 3][b + 3] and TOP_ bits below. */
+    H3Index top[FACES][7][7];
+    /* Down from a base cell with a first digit (pentagons only, else 0): where its centre lies
+     * on the face that carries this digit, and the turns from digits to that face's axes. */
+    Spot start[NUM_BASE_CELLS][8];
+    int64_t startAt[128 * 8], startFace[128 * 8], startTurns[128 * 8], startFlags[128 * 8];
+    int64_t pair[64];         /* two digits as one step of an even level, packed */
+    uint32_t ways[32], nextWays[32][8]; /* by state, and by the digit that follows: buildWays */
+    Image image[FACES][FACES][MOST_IMAGES];
+    uint8_t images[FACES][FACES];
+} T;
+
+/* ---- vectors and angles ---------------------------------------------------------------- */
+
+static double dot(Vec p, Vec q) { return p.x * q.x + p.y * q.y + p.z * q.z; }
+
+static Vec cross(Vec p, Vec q) {
+    return (Vec){p.y * q.z - p.z * q.y, p.z * q.x - p.x * q.z, p.x * q.y - p.y * q.x};
 }
 
-int H3_EXPORT(simdLevelInUse)(void) { return simdLevel(); }
-
-int H3_EXPORT(useSimdLevel)(int level) {
-    int most = machineLevel();
-    level = level < 0 ? 0 : level > most ? most : level;
-    atomic_store_explicit(&levelInUse, level, memory_order_relaxed);
-    return level;
+static Vec along(Vec p, double s, Vec q) {
+    return (Vec){p.x + s * q.x, p.y + s * q.y, p.z + s * q.z};
 }
 
-static void ready(void);
-
-/* The check at the door of most functions: is it a cell? Also sees to the tables. */
-static int isCell(H3Index h) {
-    ready();
-    return (int)validity(h);
+static Vec unit(Vec p) {
+    double s = 1.0 / sqrt(dot(p, p));
+    return (Vec){p.x * s, p.y * s, p.z * s};
 }
 
-/* ---- cells and lattice points ---------------------------------------------------------- */
+typedef union { double x; int64_t n; } Bits;
+INLINE int64_t bitsOf(double x) { return (Bits){.x = x}.n; }
+INLINE double ofBits(int64_t n) { return (Bits){.n = n}.x; }
+
+/* Adding and taking away 1.5 x 2^52 rounds to an integer; its bits end with that integer. */
+#define LIFT 6755399441055744.0
+INLINE double whole(double x) { return (x + LIFT) - LIFT; }
+
+/* Sine and cosine without branches, right to the last digits for |x| <= ANGLE_LIMIT. Own ones,
+ * so that loops become vectors and results do not depend on the machine's libm. */
+#define ANGLE_LIMIT 1e5
+INLINE void sinCos(double x, double *sine, double *cosine) {
+    double t = x * (2.0 / PI) + LIFT, k = t - LIFT; /* quarter turns; pi / 2 in three parts: */
+    double r = ((x - k * 1.5707963267341256) - k * 6.077100506303966e-11) -
+               k * 2.0222662487959506e-21;
+    double u = r * r;
+    double s = r + r * u * (-0.16666666666666666 + u * (0.008333333333330948 +
+               u * (-0.00019841269836756774 + u * (2.7557316101617874e-06 +
+               u * (-2.505113165023518e-08 + u * 1.5918115263265974e-10)))));
+    double c = 1.0 - 0.5 * u + u * u * (0.041666666666666664 + u * (-0.0013888888888887398 +
+               u * (2.480158729876456e-05 + u * (-2.7557317271145144e-07 +
+               u * (2.087614614655861e-09 + u * -1.1382623647474604e-11)))));
+    int64_t quarter = bitsOf(t), odd = -(quarter & 1);
+    int64_t ss = bitsOf(s), cs = bitsOf(c);
+    *sine = ofBits(((ss & ~odd) | (cs & odd)) ^ ((int64_t)((uint64_t)(quarter & 2) << 62)));
+    *cosine = ofBits(((cs & ~odd) | (ss & odd)) ^
+                     ((int64_t)((uint64_t)((quarter + 1) & 2) << 62)));
+}
+
+/* atan2 without branches. */
+INLINE double angleOf(double y, double x) {
+    double ax = fabs(x), ay = fabs(y);
+    double most = ay > ax ? ay : ax, least = ay > ax ? ax : ay;
+    int far = least > 0.41421356237309503 * most; /* tan(pi / 8) */
+    double p = far ? least - most : least, q = far ? least + most : most;
+    q = q > 0.0 ? q : 1.0;
+    double t = p / q, u = t * t;
+    double r = t * u * (-0.3333333333333333 + u * (0.19999999999999804 +
+               u * (-0.14285714285659779 + u * (0.11111111105150588 + u * (-0.09090908753259112 +
+               u * (0.07692296368042296 + u * (-0.0666642476020052 + u * (0.05878927554473807 +
+               u * (-0.05230443640686948 + u * (0.045515447340221615 + u * (-0.03456931506332609 +
+               u * 0.016284375050043393)))))))))));
+    /* Whole and rest of the angle are added last, the small one first. */
+    r += t;
+    r = far ? 0.7853981633974483 + (r + 3.061616997868383e-17) : r;
+    r = ay > ax ? 1.5707963267948966 - (r - 6.123233995736766e-17) : r;
+    r = x < 0.0 ? PI - (r - 1.2246467991473532e-16) : r;
+    return ofBits(bitsOf(r) | (bitsOf(y) & INT64_MIN));
+}
+
+/* Any finite angle; the few beyond the limit go through libm. */
+static void sinCosAny(double x, double *s, double *c) {
+    sinCos(x, s, c);
+    if (fabs(x) <= ANGLE_LIMIT) return;
+    *s = sin(x);
+    *c = cos(x);
+}
+
+static Vec vecOfAny(double lat, double lng) {
+    double sa, ca, so, co;
+    sinCosAny(lat, &sa, &ca);
+    sinCosAny(lng, &so, &co);
+    return (Vec){ca * co, ca * so, sa};
+}
+
+/* asin(z) would lose digits near the poles. */
+INLINE LatLng geoOf(Vec p) {
+    return (LatLng){angleOf(p.z, sqrt(p.x * p.x + p.y * p.y)), angleOf(p.y, p.x)};
+}
+
+/* ---- the lattice ----------------------------------------------------------------------- */
+
+/* n / 7 rounded to the nearest integer; there are no ties. |n| < 2^28: lifted above 0, where a
+ * division is a multiplication and needs no look at the sign. */
+INLINE int seventh(int n) {
+    const int lift = 1 << 26;
+    return (int)((uint32_t)(n + 7 * lift + 3) / 7u) - lift;
+}
+
+/* The middle child, at level `res`, of (a, b). */
+INLINE void down(int res, int *a, int *b) {
+    int p = *a, q = *b;
+    *a = res & 1 ? 2 * p + q : 3 * p - q;
+    *b = res & 1 ? 3 * q - p : p + 2 * q;
+}
+
+/* Parent of (a, b) of level `res`; returns the digit. That is the residue of the division, its
+ * three bits backwards, at odd levels, and twice the residue at even ones. */
+INLINE int upTo(int res, int a, int b, int *p, int *q) {
+    if (res & 1) {
+        int r = a + 2 * b;
+        *p = seventh(3 * a - b);
+        *q = seventh(r);
+        r -= 7 * *q;
+        r += 7 & -(r < 0);
+        return (r & 1) << 2 | (r & 2) | r >> 2;
+    }
+    int r = 2 * a + b;
+    *p = seventh(r);
+    *q = seventh(3 * b - a);
+    r = 2 * (r - 7 * *p);
+    return r + (7 & -(r < 0));
+}
+
+INLINE void up(int res, int *a, int *b) { upTo(res, *a, *b, a, b); }
+
+static void turn(int turns, int *a, int *b) {
+    for (int i = ((turns % 6) + 6) % 6; i > 0; i--) {
+        int p = *a;
+        *a = p - *b;
+        *b = p;
+    }
+}
+
+static int turnDigit(int turns, int digit) {
+    return digit ? digitOf[(sextant[digit] + turns + 12) % 6] : CENTER;
+}
+
+/* Where (a, b) of res 0 lies at a finer level. */
+static void grow(int res, int *a, int *b) {
+    int p = *a, q = *b, c = T.grown[res].a, d = T.grown[res].b;
+    *a = p * c - q * d;
+    *b = p * d + q * c - q * d;
+}
+
+INLINE int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Steps from 0 to (a, b). */
+static int64_t stepsTo(int64_t a, int64_t b) {
+    int64_t c = a - b;
+    return larger(larger(a < 0 ? -a : a, b < 0 ? -b : b), c < 0 ? -c : c);
+}
+
+/* Lattice steps as a face counts them: turned, and from a spot on. */
+typedef struct { Spot at; int m[4]; } Frame;
+
+static Frame frameOf(Spot at, int turns) {
+    Frame f = {at, {1, 0, 0, 1}};
+    turn(turns, &f.m[0], &f.m[2]);
+    turn(turns, &f.m[1], &f.m[3]);
+    return f;
+}
+
+INLINE Spot inFrame(Frame f, int a, int b) {
+    return (Spot){f.at.face, f.at.a + f.m[0] * a + f.m[1] * b, f.at.b + f.m[2] * a + f.m[3] * b};
+}
+
+/* Position in the plane of a point of an even level. */
+INLINE void planeOf(double scale, double a, double b, double *x, double *y) {
+    *x = scale * (a - 0.5 * b);
+    *y = scale * (0.5 * SQRT3 * b);
+}
+
+INLINE Vec pointOf(int64_t face, double x, double y) {
+    Vec n = T.n[face], ex = T.ex[face], ey = T.ey[face];
+    return (Vec){n.x + x * ex.x + y * ey.x, n.y + x * ex.y + y * ey.y, n.z + x * ex.z + y * ey.z};
+}
+
+INLINE Vec latticePoint(int64_t face, double scale, double a, double b) {
+    double x, y;
+    planeOf(scale, a, b, &x, &y);
+    return pointOf(face, x, y);
+}
+
+/* Where a point lies at the even level at or below its own, which has the face's axes, and back. */
+#define EVEN(res) ((res) + ((res) & 1))
+static Spot evenSpot(Spot s, int res) {
+    if (res & 1) down(res + 1, &s.a, &s.b);
+    return s;
+}
+
+static Spot ownSpot(Spot s, int res) {
+    if (res & 1) up(res + 1, &s.a, &s.b);
+    return s;
+}
+
+/* The edge over which a point of an even level lies outside its face, or -1; `limit` is twice the
+ * distance of the edges. */
+static int edgeBeyond(Spot s, int limit) {
+    const int over[3] = {s.a + s.b, s.b - 2 * s.a, s.a - 2 * s.b};
+    int e = over[1] > over[0] ? 1 : 0;
+    if (over[2] > over[e]) e = 2;
+    return over[e] > limit ? e : -1;
+}
+
+/* Unfold a point of an even level over edge e of its face; `limit` as above. Returns the turns
+ * from the old to the new face's axes. */
+static int unfold(Spot *s, int e, int limit) {
+    int f = s->face, d = T.acrossEdge[f][e], m = limit / 2;
+    int turns = (2 * (d - e) + 9) % 6; /* outwards over e is inwards over d: half a turn between */
+    int a = s->a - edgeA[e] * m, b = s->b - edgeB[e] * m;
+    turn(turns, &a, &b);
+    s->face = T.acrossFace[f][e];
+    s->a = a + edgeA[d] * m;
+    s->b = b + edgeB[d] * m;
+    return turns;
+}
 
 /* Put a lattice point of an even level on the face where it lies; returns the turns. */
 static int settle(Spot *s, int even) {
     int turns = 0;
-    for (int i = 0, e; i < 4 && (e = edgeBeyond(s->a, s->b, T.limit[even])) >= 0; i++)
+    for (int i = 0, e; i < 4 && (e = edgeBeyond(*s, T.limit[even])) >= 0; i++)
         turns += unfold(s, e, T.limit[even]);
     return turns;
 }
 
+/* ---- bits of an index ------------------------------------------------------------------ */
+
+/*   63   62..59   58..56     55..52       51..45      44..42      ...    2..0
+ *    0   mode 1   000        resolution   base cell   digit of 1  ...    digit of 15 (7: unused)
+ *        2 edge   direction 1..6
+ *        4 vertex number 0..5
+ */
+#define DIGIT_SHIFT(r) ((MAX_H3_RES - (r)) * 3)
+#define DIGITS INT64_C(0x1fffffffffff)
+#define EACH INT64_C(0x49249249249)       /* the lowest bit of every digit */
+
+static int digitAt(H3Index h, int res) { return (int)((h >> DIGIT_SHIFT(res)) & 7); }
+
+static H3Index withBits(H3Index h, int shift, H3Index mask, int value) {
+    return (h & ~(mask << shift)) | (H3Index)value << shift;
+}
+
+static H3Index withDigit(H3Index h, int r, int d) { return withBits(h, DIGIT_SHIFT(r), 7, d); }
+static H3Index withRes(H3Index h, int res) { return withBits(h, 52, 15, res); }
+static H3Index withMode(H3Index h, int mode, int n) { return withBits(h, 56, 255, mode << 3 | n); }
+static int modeOf(H3Index h) { return (int)(h >> 59); } /* with the highest bit */
+static int reservedOf(H3Index h) { return (int)((h >> 56) & 7); }
+
+int H3_EXPORT(getResolution)(H3Index h) { return (int)((h >> 52) & 15); }
+int H3_EXPORT(getBaseCellNumber)(H3Index h) { return (int)((h >> 45) & 127); }
+int H3_EXPORT(isResClassIII)(H3Index h) { return H3_EXPORT(getResolution)(h) & 1; }
+#define resOf H3_EXPORT(getResolution)
+#define baseOf H3_EXPORT(getBaseCellNumber)
+
+/* The bits of the digits that a resolution uses. */
+static H3Index usedDigits(int res) {
+    return (H3Index)DIGITS & ~((UINT64_C(1) << DIGIT_SHIFT(res)) - 1);
+}
+
+/* What all cells of a resolution share: the mode, the resolution, and 7s for unused digits. */
+static H3Index sharedBits(int res) {
+    return UINT64_C(1) << 59 | (H3Index)res << 52 | ((H3Index)DIGITS ^ usedDigits(res));
+}
+
+/* The middle cell of a base cell. */
+static H3Index cellOf(int base, int res) { return sharedBits(res) | (H3Index)base << 45; }
+
+/* First digit that is not 0, or 0. */
+static int leading(H3Index h) {
+    for (int r = 1; r <= resOf(h); r++)
+        if (digitAt(h, r)) return digitAt(h, r);
+    return CENTER;
+}
+
+/* Is K the first digit? Its bits are each the lowest of their digit. */
+INLINE int64_t leadsWithK(int64_t d) { return (d & EACH) > (d & EACH * 6); }
+
+/* Turns as flags: 1: half a turn, then 2 or 4: a third of a turn, or two. */
+static int turnFlags(int turns) {
+    static const int flags[6] = {0, 1 | 4, 2, 1, 4, 1 | 2};
+    return flags[((turns % 6) + 6) % 6];
+}
+
+/* All digits turned at once: half a turn is the complement of a digit (but 0 stays), a third of
+ * a turn rotates its three bits. */
+INLINE int64_t turnDigits(int64_t d, int64_t flags) {
+    int64_t some = (d | d >> 1 | d >> 2) & EACH;
+    d ^= ((some << 3) - some) & -(flags & 1);
+    int64_t once = (d >> 1 & EACH * 3) | (d & EACH) << 2;
+    int64_t twice = (d << 1 & EACH * 6) | (d >> 2 & EACH);
+    int64_t a = -(flags >> 1 & 1), b = -(flags >> 2 & 1);
+    return (d & ~(a | b)) | (once & a) | (twice & b);
+}
+
+static H3Index turnIndex(int turns, H3Index h) {
+    H3Index used = usedDigits(resOf(h));
+    return (h & ~used) | (H3Index)turnDigits((int64_t)(h & used), turnFlags(turns));
+}
+
+/* 0: hexagon, 1: pentagon, 3: no base cell. Base cell 121 - b lies opposite b. A number less 1 is
+ * below 0 when it is 0 (or below already): no table, as looking up many things at once is slow on
+ * many machines, and no comparisons, of which compilers make something that is no vector. */
+INLINE int64_t kindOf(int64_t base) {
+    int64_t other = NUM_BASE_CELLS - 1 - base, b = other < base ? other : base;
+    int64_t near = ((b ^ 4) - 1) | ((b ^ 14) - 1) | ((b ^ 24) - 1) | ((b ^ 38) - 1) |
+                   ((b ^ 49) - 1) | ((b ^ 58) - 1);
+    return (int64_t)((uint64_t)near >> 63 | (uint64_t)b >> 63 << 1);
+}
+
+static int isFiveBase(int base) { return kindOf(base) == 1; }
+int H3_EXPORT(isPentagon)(H3Index h) { return isFiveBase(baseOf(h)) && !leading(h); }
+#define isFive H3_EXPORT(isPentagon)
+
+/* 1 for a cell; without branches. */
+INLINE int64_t validity(H3Index h) {
+    int64_t res = h >> 52 & 15, exponent = 1023 + DIGIT_SHIFT(res);
+    /* 2 to a power below 52, by way of a double's exponent; below it are the unused digits. */
+    int64_t power = bitsOf(ofBits(exponent << 52) + 4503599627370496.0) & INT64_C(0xfffffffffffff);
+    int64_t used = DIGITS & -power, d = (int64_t)h & used, kind = kindOf(h >> 45 & 127);
+    int64_t rest = ((int64_t)(h >> 56) ^ 8) | ((((int64_t)h | used) & DIGITS) ^ DIGITS);
+    rest |= (d & d >> 1 & d >> 2 & EACH) | (kind & 2) | (kind & leadsWithK(d));
+    return rest == 0;
+}
+
+/* Digits below `res` set to 7 and the resolution to it. */
+INLINE H3Index parentAt(H3Index cell, int res) {
+    return withRes(cell | (((UINT64_C(1) << DIGIT_SHIFT(res)) - 1)), res);
+}
+
+/* The descendant in the middle. */
+static H3Index centreChild(H3Index cell, int res) {
+    return withRes(cell & ~(usedDigits(res) ^ usedDigits(resOf(cell))), res);
+}
+
+/* Descendants of a hexagon, or of a pentagon, `levels` below. */
+static int64_t descendants(int pentagon, int levels) {
+    int64_t all = 1;
+    while (levels-- > 0) all *= 7;
+    return pentagon ? 1 + 5 * (all - 1) / 6 : all;
+}
+
+/* ---- tables, built once ---------------------------------------------------------------- */
+
+/* Sextant in which a face lies, seen from one of its corners (a, b), in the face's axes. */
+static int sextantFrom(int a, int b) { return a == 2 ? 3 : b == 2 ? 5 : 1; }
+
+/* Every res 0 point on a face. */
+#define EACH_POINT(f, a, b)                        \
+    for (int f = 0; f < FACES; f++)                \
+        for (int a = -REACH; a <= REACH; a++)      \
+            for (int b = -REACH; b <= REACH; b++)  \
+                if (edgeBeyond((Spot){f, a, b}, REACH) < 0)
+
+static void buildFaces(void) {
+    const Vec zero = {0, 0, 0};
+    int count = 0;
+    for (int f = 0; f < FACES; f++) {
+        double lat = faceCentre[f][0], lng = faceCentre[f][1], az = faceCentre[f][2];
+        Vec n = {cos(lat) * cos(lng), cos(lat) * sin(lng), sin(lat)};
+        Vec east = {-sin(lng), cos(lng), 0.0}, north = cross(n, east);
+        T.n[f] = n;
+        T.ex[f] = along(along(zero, cos(az), north), sin(az), east);
+        T.ey[f] = cross(n, T.ex[f]);
+        for (int g = 0; g < f; g++)
+            if (dot(n, T.n[g]) < -1.0 + 1e-9) {
+                T.front[count] = g;
+                T.back[count] = f;
+                T.pairs[count++] = T.n[g];
+            }
+        for (int odd = 0; odd < 2; odd++) {
+            double c = odd ? COS_TURN3 : 1.0, s = odd ? SIN_TURN3 : 0.0;
+            Vec x = along(along(zero, c, T.ex[f]), s, T.ey[f]);
+            Vec y = along(along(zero, c, T.ey[f]), -s, T.ex[f]);
+            T.axisJ[odd][f] = along(zero, 2.0 / SQRT3, y);
+            T.axisI[odd][f] = along(x, -0.5, T.axisJ[odd][f]);
+        }
+    }
+}
+
+static Vec latticeVec(int f, int a, int b) { return unit(latticePoint(f, SPACING0, a, b)); }
+
+static void buildEdges(void) {
+    for (int f = 0; f < FACES; f++)
+        for (int e = 0; e < 3; e++) {
+            Vec mid = latticeVec(f, edgeA[e], edgeB[e]);
+            for (int g = 0; g < FACES; g++)
+                for (int d = 0; d < 3 && g != f; d++)
+                    if (dot(mid, latticeVec(g, edgeA[d], edgeB[d])) > 1.0 - 1e-9) {
+                        T.acrossFace[f][e] = (uint8_t)g;
+                        T.acrossEdge[f][e] = (uint8_t)d;
+                    }
+        }
+}
+
+static void buildBaseCells(void) {
+    Vec found[NUM_BASE_CELLS]; /* base cells are numbered from north to south */
+    int count = 0;
+    EACH_POINT(f, a, b) {
+        Vec p = latticeVec(f, a, b);
+        int i = 0;
+        while (i < count && dot(p, found[i]) < 1.0 - 1e-9) i++;
+        if (i < count) continue;
+        for (i = count++; i > 0 && found[i - 1].z < p.z; i--) found[i] = found[i - 1];
+        found[i] = p;
+    }
+    EACH_POINT(f, a, b) {
+        Vec p = latticeVec(f, a, b);
+        int cell = 0;
+        while (dot(p, found[cell]) < 1.0 - 1e-9) cell++;
+        T.base[f][a + 2][b + 2] = (int8_t)cell;
+        if (homeFace[cell] == f) T.start[cell][0] = (Spot){f, a, b};
+    }
+}
+
+static void buildTurns(void) {
+    EACH_POINT(f, a, b) { /* hexagons: shared by two faces at most, over one edge or none */
+        Spot s = {f, a, b};
+        int home = T.start[T.base[f][a + 2][b + 2]][0].face;
+        for (int e = 0; e < 3; e++)
+            if (T.acrossFace[f][e] == home && s.face != home)
+                T.turns[f][a + 2][b + 2] = (uint8_t)unfold(&s, e, REACH);
+    }
+    for (int cell = 0; cell < NUM_BASE_CELLS; cell++) {
+        Spot at = T.start[cell][0]; /* around a pentagon counter-clockwise, without K's sextant */
+        for (int i = 0, s = sextantFrom(at.a, at.b); isFiveBase(cell) && i < 5; i++) {
+            T.turns[at.face][at.a + 2][at.b + 2] = (uint8_t)((s - sextantFrom(at.a, at.b) + 6) % 6);
+            T.start[cell][digitOf[s]] = at;
+            unfold(&at, at.a == 2 ? 2 : at.b == 2 ? 0 : 1, REACH);
+            s = (s + 1) % 6 == sextant[K_DIGIT] ? (s + 2) % 6 : (s + 1) % 6;
+        }
+    }
+}
+
+/* A pentagon on face i of its five. */
+static Spot cornerSpot(int base, int i) { return T.start[base][digitOf[five[i % 5]]]; }
+
+/* T.top: low bits beside the base cell's: a state (turns from the face's axes to the index's
+ * digits, and whether it is a pentagon), and the turns as turnFlags. */
+#define TOP_STATE 31
+#define TOP_PENTAGON 8    /* digits that lead with K need one more turn: */
+#define TOP_FORWARD 16    /* counter-clockwise, else clockwise */
+#define TOP_FLAGS 5       /* shift */
+
+static void buildTop(void) {
+    for (int f = 0; f < FACES; f++)
+        for (int a = -3; a <= 3; a++)
+            for (int b = -3; b <= 3; b++) {
+                Spot s = {f, a, b};
+                int turns = settle(&s, 0);
+                if (edgeBeyond(s, REACH) >= 0) continue; /* no chain of parents ends there */
+                int base = T.base[s.face][s.a + 2][s.b + 2];
+                turns = (turns + T.turns[s.face][s.a + 2][s.b + 2]) % 6;
+                int flags = turnFlags(turns) << TOP_FLAGS | turns;
+                /* K: the cell straddles the two faces beside the sextant that is missing. */
+                int forward = T.start[base][JK_DIGIT].face == s.face;
+                if (isFiveBase(base)) flags |= TOP_PENTAGON | (forward ? TOP_FORWARD : 0);
+                T.top[f][a + 3][b + 3] = (H3Index)base << 45 | (H3Index)flags;
+            }
+}
+
+/* A packed lattice point is a x 2^32 + b: sums and multiples are those of both. */
+static int64_t packed(int a, int b) { return (int64_t)a * (INT64_C(1) << 32) + b; }
+
+static void buildStarts(void) {
+    for (int c = 0; c < NUM_BASE_CELLS; c++)
+        for (int digit = 0; digit < 7; digit++) {
+            Spot s = T.start[c][digit];
+            int turns = digit ? T.turns[s.face][s.a + 2][s.b + 2] : 0;
+            T.startAt[8 * c + digit] = packed(s.a, s.b);
+            T.startFace[8 * c + digit] = s.face;
+            T.startTurns[8 * c + digit] = (6 - turns) % 6;
+            T.startFlags[8 * c + digit] = turnFlags(-turns);
+        }
+    for (int high = 0; high < 8; high++)
+        for (int low = 0; low < 8; low++) {
+            int a = stepA[high], b = stepB[high];
+            down(2, &a, &b);
+            T.pair[8 * high + low] = packed(a + stepA[low], b + stepB[low]);
+        }
+}
+
+/* The ways of a state: what each of the 7 digits becomes, 3 bits each, and above them the state, in
+ * which a pentagon's middle stays and others are not any more. */
+#define WAYS_STATE 24 /* shift */
+#define WAYS_PENTAGON ((uint32_t)TOP_PENTAGON << WAYS_STATE)
+
+static void buildWays(void) {
+    for (int state = 0; state < 32; state++) {
+        int next[7];
+        T.ways[state] = (uint32_t)state << WAYS_STATE;
+        for (int digit = 0; digit < 7; digit++) {
+            int turns = state & 7, around = (state & TOP_PENTAGON) && digit;
+            if (around && turnDigit(turns, digit) == K_DIGIT)
+                turns = (turns + (state & TOP_FORWARD ? 1 : 5)) % 6;
+            T.ways[state] |= (uint32_t)turnDigit(turns, digit) << 3 * digit;
+            next[digit] = around ? turns : state;
+        }
+        for (int digit = 0; digit < 7; digit++) T.nextWays[state][digit] = T.ways[next[digit]];
+    }
+}
+
+/* The bits of a digit as its ways want it. */
+INLINE H3Index childBits(uint32_t ways, int digit, int res) {
+    return (H3Index)(ways >> 3 * digit & 7) << DIGIT_SHIFT(res);
+}
+
+/* Unfoldings of other faces to the plane of `f`: all ways over `depth` edges more at most that
+ * come through no face twice. */
+static void addImages(int f, int g, Image at, int depth, uint32_t seen) {
+    int known = 0;
+    for (int i = 0; i < T.images[f][g]; i++)
+        known |= !memcmp(&T.image[f][g][i], &at, sizeof at);
+    if (!known && T.images[f][g] < MOST_IMAGES) T.image[f][g][T.images[f][g]++] = at;
+    for (int e = 0; depth > 0 && e < 3; e++) {
+        int next = T.acrossFace[g][e], d = T.acrossEdge[g][e];
+        if (seen >> next & 1) continue;
+        Spot s = {next, 0, 0};
+        int turns = (unfold(&s, d, REACH) + at.turns) % 6;
+        turn(at.turns, &s.a, &s.b);
+        Image image = {(int8_t)turns, (int8_t)(s.a + at.a), (int8_t)(s.b + at.b)};
+        addImages(f, next, image, depth - 1, seen | UINT32_C(1) << next);
+    }
+}
+
+/* ---- cells and lattice points ---------------------------------------------------------- */
+
 /* A cell around a pentagon may lie on the edge between two of its sextants. Either face is right;
  * the one nearer to JK is taken, so that outlines start at the same corner as uber/h3's. */
 static int chooseSide(Spot *s, int base, int even) {
-    static const uint8_t rank[6] = {0, 1, 2, 4, 0, 3}; /* of sextants I, IJ, J, JK, -, IK */
-    int over[3] = {s->a + s->b, s->b - 2 * s->a, s->a - 2 * s->b}, here = -1, there = -1;
-    for (int e = 0; e < 3; e++) {
-        if (over[e] != T.limit[even]) continue;
-        for (int i = 0; i < 5; i++) {
-            int face = T.start[base][digitOf[five[i]]].face;
-            if (face == s->face) here = five[i];
-            if (face == T.acrossFace[s->face][e]) there = five[i];
-        }
-        if (here < 0 || there < 0 || rank[there] <= rank[here]) return 0;
-        return unfold(s, e, T.limit[even]);
+    static const int8_t rank[5] = {3, 0, 1, 2, 4}; /* of sextants IK, I, IJ, J, JK */
+    int e = edgeBeyond(*s, T.limit[even] - 1), here = -1, there = -1;
+    for (int i = 0; e >= 0 && i < 5; i++) {
+        int face = cornerSpot(base, i).face;
+        if (face == s->face) here = rank[i];
+        if (face == T.acrossFace[s->face][e]) there = rank[i];
     }
-    return 0;
+    return here >= 0 && there > here ? unfold(s, e, T.limit[even]) : 0;
 }
 
 /* The lattice point of a valid index at its own level, if even, else at the next; on the face
  * where its centre lies. `turns`: from the index's digits to that face's axes. */
 static Spot decodeEven(H3Index h, int *turns) {
-    int res = resOf(h), base = baseOf(h), even = res + (res & 1);
-    int lead = T.pentagon[base] ? leading(h) : CENTER, slot = 8 * base + lead;
+    int res = resOf(h), base = baseOf(h), even = EVEN(res);
+    int lead = isFiveBase(base) ? leading(h) : CENTER, slot = 8 * base + lead;
     int64_t d = turnDigits((int64_t)(h & usedDigits(res)), T.startFlags[slot]);
     int64_t at = T.startAt[slot];
     for (int r = 2; r <= even; r += 2)
@@ -150,76 +693,44 @@ static Spot decodeEven(H3Index h, int *turns) {
 }
 
 /* The same at its own level. */
-static Spot decode(H3Index h, int *turns) {
-    Spot s = decodeEven(h, turns);
-    if (resOf(h) & 1) up(resOf(h) + 1, &s.a, &s.b);
-    return s;
+static Spot decode(H3Index h, int *turns) { return ownSpot(decodeEven(h, turns), resOf(h)); }
+
+/* Index bits at the end of a lattice point's chain of parents, and the ways of digits below. */
+static H3Index topOf(Spot s, uint32_t *ways) {
+    int outside = s.a < -3 || s.a > 3 || s.b < -3 || s.b > 3; /* a corner of somebody's grid */
+    H3Index top = outside ? 0 : T.top[s.face][s.a + 3][s.b + 3];
+    *ways = T.ways[top & TOP_STATE];
+    return top & ~(H3Index)DIGITS;
 }
 
-/* Index bits and turns at the end of a lattice point's chain of parents. */
-static H3Index topOf(Spot s) {
-    if (s.a < -3 || s.a > 3 || s.b < -3 || s.b > 3) return T.top[s.face][3][3];
-    return T.top[s.face][s.a + 3][s.b + 3];
-}
-
-/* A cell's chain of parents: lattice points of every level and the digits down to there, in the
- * face's axes. The next cell is often a sibling. face is -1 at the beginning. */
-typedef struct {
-    int face, a[MAX_H3_RES + 1], b[MAX_H3_RES + 1];
-    H3Index digits[MAX_H3_RES + 1];
-} Trail;
-
-static void follow(Trail *t, Spot s, int res) {
-    int known = t->face == s.face, r = res, a = s.a, b = s.b, digit[MAX_H3_RES + 1];
-    for (; r > 0 && !(known && t->a[r] == a && t->b[r] == b); r--) {
-        t->a[r] = a;
-        t->b[r] = b;
-        digit[r] = upTo(r, a, b, &a, &b);
-    }
-    if (r == 0) {
-        t->face = s.face;
-        t->a[0] = a;
-        t->b[0] = b;
-        t->digits[0] = 0;
-    }
-    while (r++ < res) t->digits[r] = t->digits[r - 1] | (H3Index)digit[r] << DIGIT_SHIFT(r);
-}
-
-/* The index at the end of a trail, and the turns from the face's axes to the index's digits
- * (NULL: not asked). */
-static H3Index finish(const Trail *t, int res, int *turns) {
-    H3Index top = topOf((Spot){t->face, t->a[0], t->b[0]});
-    H3Index d = (H3Index)turnDigits((int64_t)t->digits[res], (int64_t)(top & TOP_TURNS));
-    int extra = 0;
-    if ((top & TOP_PENTAGON) && leadsWithK((int64_t)d)) {
-        extra = top & TOP_FORWARD ? 1 : 5;
-        d = (H3Index)turnDigits((int64_t)d, turnFlags(extra));
-    }
-    if (turns) *turns = (int)((top & 255) >> TOP_SHIFT) + extra;
-    return (blank(res, 0) ^ usedDigits(res)) | (top & ~(H3Index)DIGITS) | d;
-}
-
-/* The index of a lattice point that lies on its face. */
+/* The index of a lattice point that lies on its face, and the turns from the face's axes to its
+ * digits (NULL: not asked). */
 static H3Index encodeOnFace(Spot s, int res, int *turns) {
-    Trail t;
-    t.face = -1;
-    follow(&t, s, res);
-    return finish(&t, res, turns);
+    int digit[MAX_H3_RES + 1];
+    uint32_t ways;
+    for (int r = res; r > 0; r--) digit[r] = upTo(r, s.a, s.b, &s.a, &s.b);
+    H3Index h = topOf(s, &ways) | sharedBits(res);
+    for (int r = 1; r <= res; r++) {
+        h |= childBits(ways, digit[r], r);
+        if (ways & WAYS_PENTAGON) ways = T.nextWays[ways >> WAYS_STATE][digit[r]];
+    }
+    if (turns) *turns = (int)(ways >> WAYS_STATE & 7);
+    return h;
 }
 
-/* The index of any lattice point, and the turns to its digits. */
+/* The same of any lattice point. */
 static H3Index encode(Spot s, int res, int *turns) {
-    int even = res + (res & 1), moved = 0;
-    Spot e = s;
-    if (res & 1) down(even, &e.a, &e.b);
-    if (edgeBeyond(e.a, e.b, T.limit[even]) >= 0) {
-        moved = settle(&e, even);
-        if (res & 1) up(even, &e.a, &e.b);
-        s = e;
-    }
+    Spot e = evenSpot(s, res);
+    int moved = settle(&e, EVEN(res));
+    if (e.face != s.face) s = ownSpot(e, res);
     H3Index h = encodeOnFace(s, res, turns);
     if (turns) *turns = (*turns + moved) % 6;
     return h;
+}
+
+/* The index one step on. */
+static H3Index stepFrom(Spot s, int digit, int res, int *turns) {
+    return encode((Spot){s.face, s.a + stepA[digit], s.b + stepB[digit]}, res, turns);
 }
 
 /* The neighbour in the direction of a digit, as the cell's own digits count; H3_NULL where K does
@@ -235,51 +746,27 @@ static H3Index neighbourAt(H3Index cell, int digit, int *turns) {
     } else {
         s = decode(cell, &here);
     }
-    int step = turnDigit(here, digit);
-    s.a += stepA[step];
-    s.b += stepB[step];
-    H3Index h = encode(s, res, &there);
+    H3Index h = stepFrom(s, turnDigit(here, digit), res, &there);
     if (turns) *turns = (here + there) % 6;
     return h;
 }
 
-/* All neighbours of a cell, counter-clockwise, each once; 5 or 6 of them. */
-static int neighbours(H3Index cell, H3Index out[6]) {
-    int count = 0, turns, res = resOf(cell);
-    if (isFive(cell)) {
-        for (int i = 0; i < 5; i++) out[i] = neighbourAt(cell, digitOf[five[i]], NULL);
-        return 5;
-    }
-    Spot s = decode(cell, &turns);
-    for (int k = 0; k < 6; k++) {
-        Spot n = {s.face, s.a + stepA[digitOf[k]], s.b + stepB[digitOf[k]]};
-        out[count++] = encode(n, res, NULL);
-    }
-    return count;
-}
-
-static void buildAround(void) {
-    for (int c = 0; c < NUM_BASE_CELLS; c++)
-        for (int digit = 1; digit < 7; digit++) {
-            int turns = 0;
-            H3Index h = neighbourAt(blank(0, c), digit, &turns);
-            T.around[c][digit] = h ? (uint8_t)baseOf(h) : 255;
-            T.aroundTurns[c][digit] = (uint8_t)turns;
-        }
+/* Neighbour k of a cell, counter-clockwise; k may go around once more. */
+static H3Index beside(H3Index cell, int k) {
+    if (isFive(cell)) return neighbourAt(cell, digitOf[five[k % 5]], NULL);
+    int turns;
+    return stepFrom(decode(cell, &turns), digitOf[k % 6], resOf(cell), NULL);
 }
 
 static void build(void) {
     double whole7 = 1.0;
-    int limit = REACH, a = 1, b = 0;
+    int a = 1, b = 0;
     for (int r = 0; r <= MAX_H3_RES + 1; r++) { /* exact powers, no accumulated rounding */
         T.scale[r] = r & 1 ? SPACING0 / whole7 / sqrt(7.0) : SPACING0 / whole7;
-        T.limit[r] = limit;
+        T.limit[r] = REACH * (int)whole7;
         if (r) down(r, &a, &b);
         T.grown[r] = (Spot){0, a, b};
-        if (r & 1) {
-            whole7 *= 7.0;
-            limit *= 7;
-        }
+        if (r & 1) whole7 *= 7.0;
     }
     buildFaces();
     buildEdges();
@@ -287,8 +774,7 @@ static void build(void) {
     buildTurns();
     buildTop();
     buildStarts();
-    buildStates();
-    buildAround();
+    buildWays();
     for (int f = 0; f < FACES; f++) addImages(f, f, (Image){0, 0, 0}, MOST_EDGES, UINT32_C(1) << f);
 }
 
@@ -302,6 +788,12 @@ static void ready(void) {
     }
     while (atomic_load_explicit(&state, memory_order_acquire) != 2) {
     }
+}
+
+/* The check at the door of most functions: is it a cell? Also sees to the tables. */
+static int isCell(H3Index h) {
+    ready();
+    return (int)validity(h);
 }
 
 /* ---- points ---------------------------------------------------------------------------- */
@@ -326,95 +818,40 @@ INLINE void locate(double x, double y, double z, int odd, double perSpacing, int
 #pragma GCC unroll 10
 #endif
     for (int f = 0; f < 10; f++) {
-        double c = x * T.pairs[f][0] + y * T.pairs[f][1] + z * T.pairs[f][2], far = fabs(c);
+        double c = x * T.pairs[f].x + y * T.pairs[f].y + z * T.pairs[f].z, far = fabs(c);
         int64_t at = c < 0.0 ? T.back[f] : T.front[f];
         which = far > best ? at : which;
         best = far > best ? far : best;
     }
-    double(*axis)[FACES] = T.axes[odd], scale = perSpacing / best;
-    double q = (x * axis[0][which] + y * axis[1][which] + z * axis[2][which]) * scale;
-    double r = (x * axis[3][which] + y * axis[4][which] + z * axis[5][which]) * scale;
+    Vec i = T.axisI[odd][which], j = T.axisJ[odd][which];
+    double scale = perSpacing / best, q = (x * i.x + y * i.y + z * i.z) * scale;
+    double r = (x * j.x + y * j.y + z * j.z) * scale;
     roundHex(q, r, a, b);
     *face = which;
-}
-
-static H3Index cellOfVec(Vec p, int res) {
-    int64_t face;
-    double a, b;
-    locate(p.x, p.y, p.z, res & 1, 1.0 / T.scale[res], &face, &a, &b);
-    Spot s = {(int)face, (int)a, (int)b};
-    return encodeOnFace(s, res, NULL);
 }
 
 H3Error H3_EXPORT(latLngToCell)(const LatLng *g, int res, H3Index *out) {
     ready();
     if (res < 0 || res > MAX_H3_RES) return E_RES_DOMAIN;
     if (!FINITE(g->lat) || !FINITE(g->lng)) return E_LATLNG_DOMAIN;
-    *out = cellOfVec(vecOfAny(g->lat, g->lng), res);
+    Vec p = vecOfAny(g->lat, g->lng);
+    int64_t face;
+    double a, b;
+    locate(p.x, p.y, p.z, res & 1, 1.0 / T.scale[res], &face, &a, &b);
+    *out = encodeOnFace((Spot){(int)face, (int)a, (int)b}, res, NULL);
     return E_SUCCESS;
+}
+
+/* The centre of a cell; its length is not 1. */
+static Vec centreOf(H3Index cell) {
+    int turns;
+    Spot s = decodeEven(cell, &turns);
+    return latticePoint(s.face, T.scale[EVEN(resOf(cell))], s.a, s.b);
 }
 
 H3Error H3_EXPORT(cellToLatLng)(H3Index cell, LatLng *g) {
     if (!isCell(cell)) return E_CELL_INVALID;
-    int turns;
-    double x, y;
-    Vec p;
-    Spot s = decodeEven(cell, &turns);
-    planeOf(T.scale[resOf(cell) + (resOf(cell) & 1)], s.a, s.b, &x, &y);
-    pointOf(s.face, x, y, &p);
-    geoOf(p, &g->lat, &g->lng);
-    return E_SUCCESS;
-}
-
-H3Error H3_EXPORT(planeToCells)(int face, const double *u, const double *v, int64_t n, int res,
-                                H3Index *out) {
-    ready();
-    if (res < 0 || res > MAX_H3_RES) return E_RES_DOMAIN;
-    if (face < 0 || face >= FACES) return E_DOMAIN;
-    /* On the face by a margin wider than any rounding: no need to go over the sphere. */
-    const double inside = 0.3819, perSpacing = 1.0 / T.scale[res];
-    double lastA = 0.0, lastB = 0.0; /* of out[i - 1]; points in a row often share a cell */
-    int known = 0;
-    for (int64_t i = 0; i < n; i++) {
-        double x = 0.5 * u[i], y = 0.5 * SQRT3 * v[i], a, b;
-        if (x + y < inside && -u[i] < inside && x - y < inside) {
-            double s = res & 1 ? u[i] * COS_TURN3 + v[i] * SIN_TURN3 : u[i];
-            double r = (res & 1 ? v[i] * COS_TURN3 - u[i] * SIN_TURN3 : v[i]) * (2.0 / SQRT3);
-            roundHex((s - 0.5 * r) * perSpacing, r * perSpacing, &a, &b);
-            Spot at = {face, (int)a, (int)b};
-            out[i] = known && a == lastA && b == lastB ? out[i - 1] : encode(at, res, NULL);
-            known = 1;
-            lastA = a;
-            lastB = b;
-            continue;
-        }
-        known = 0;
-        LatLng g;
-        H3Error err = H3_EXPORT(planeToLatLng)(face, u[i], v[i], &g);
-        if (!err) err = H3_EXPORT(latLngToCell)(&g, res, &out[i]);
-        if (err) return err;
-    }
-    return E_SUCCESS;
-}
-
-H3Error H3_EXPORT(planeToLatLng)(int face, double u, double v, LatLng *g) {
-    ready();
-    if (face < 0 || face >= FACES || !FINITE(u) || !FINITE(v)) return E_DOMAIN;
-    Vec p;
-    pointOf(face, u, v, &p);
-    geoOf(p, &g->lat, &g->lng);
-    return E_SUCCESS;
-}
-
-H3Error H3_EXPORT(latLngToPlane)(int face, const LatLng *g, double *u, double *v) {
-    ready();
-    if (face < 0 || face >= FACES) return E_DOMAIN;
-    if (!FINITE(g->lat) || !FINITE(g->lng)) return E_LATLNG_DOMAIN;
-    Vec p = vecOfAny(g->lat, g->lng);
-    double c = dot(p, T.n[face]);
-    if (c < 1e-6) return E_DOMAIN; /* a quarter turn away and more */
-    *u = dot(p, T.ex[face]) / c;
-    *v = dot(p, T.ey[face]) / c;
+    *g = geoOf(centreOf(cell));
     return E_SUCCESS;
 }
 
@@ -442,113 +879,74 @@ double H3_EXPORT(greatCircleDistanceM)(const LatLng *a, const LatLng *b) {
 
 /* ---- outlines -------------------------------------------------------------------------- */
 
-/* Outlines are computed on the even level at or below the cell, in thirds of its lattice, where
- * corners are lattice points too. */
+/* An outline as it comes: points that need not have length 1, and their faces. It is found on the
+ * even level at or below the cell, in thirds of the lattice, where corners are points too. */
 typedef struct {
-    int even, limit;
+    int count, faces, limit;
     double scale;
-} Fine;
-
-static Fine fineOf(int res) {
-    Fine f;
-    f.even = res + (res & 1);
-    f.limit = 3 * T.limit[f.even];
-    f.scale = T.scale[f.even] / 3.0;
-    return f;
-}
-
-static void cornerOf(int res, int k, int *a, int *b) {
-    *a = cornerA[k % 6];
-    *b = cornerB[k % 6];
-    if (res & 1) down(res + 1, a, b);
-}
-
-/* Vertices of an outline as they come: points that need not have length 1, and their faces. */
-typedef struct {
-    int count, faces;
     Vec points[MAX_CELL_BNDRY_VERTS];
 } Outline;
 
-static void addSpot(Outline *o, Spot s, Fine fine) {
-    double x, y;
-    for (int i = 0, e; i < 4 && (e = edgeBeyond(s.a, s.b, fine.limit)) >= 0; i++)
-        unfold(&s, e, fine.limit);
-    planeOf(fine.scale, s.a, s.b, &x, &y);
-    o->faces |= 1 << s.face;
-    pointOf(s.face, x, y, &o->points[o->count++]);
+/* Corner k of the hexagon around a point of an even level: a cell's of level `res`. */
+static Spot cornerOf(Spot s, int res, int k) {
+    Spot c = evenSpot((Spot){s.face, cornerA[k % 6], cornerB[k % 6]}, res);
+    return (Spot){s.face, 3 * s.a + c.a, 3 * s.b + c.b};
 }
 
 /* Where the segment p0-p1 of a face's plane meets edge e. */
-static void addCrossing(Outline *o, int face, int e, Spot p0, Spot p1, Fine fine) {
+static void addCrossing(Outline *o, int e, Spot p0, Spot p1) {
     static const double nx[3] = {0.5, -1.0, 0.5}, ny[3] = {0.5 * SQRT3, 0.0, -0.5 * SQRT3};
     double x0, y0, x1, y1;
-    planeOf(fine.scale, p0.a, p0.b, &x0, &y0);
-    planeOf(fine.scale, p1.a, p1.b, &x1, &y1);
+    planeOf(o->scale, p0.a, p0.b, &x0, &y0);
+    planeOf(o->scale, p1.a, p1.b, &x1, &y1);
     double d0 = nx[e] * x0 + ny[e] * y0 - SPACING0, d1 = nx[e] * x1 + ny[e] * y1 - SPACING0;
     double t = d0 / (d0 - d1);
-    pointOf(face, x0 + t * (x1 - x0), y0 + t * (y1 - y0), &o->points[o->count++]);
+    o->points[o->count++] = pointOf(p0.face, x0 + t * (x1 - x0), y0 + t * (y1 - y0));
 }
 
-/* `count` corners of a hexagon from `first` on; at odd levels, where an edge crosses to another
- * face, it bends there. Six corners close the outline, fewer end at the last. */
-static void hexagonOutline(Spot s, int res, int first, int count, Outline *o) {
-    Fine fine = fineOf(res);
-    Spot last = {0, 0, 0};
-    int lastBeyond = -1;
-    for (int i = 0; i <= count; i++) {
-        int a, b;
-        cornerOf(res, first + i, &a, &b);
-        Spot now = {s.face, 3 * s.a + a, 3 * s.b + b};
-        int beyond = edgeBeyond(now.a, now.b, fine.limit);
-        if (i > 0 && (res & 1) && beyond != lastBeyond && (i < count || count == 6)) {
-            int e = beyond >= 0 ? beyond : lastBeyond;
-            Spot in = beyond >= 0 ? last : now;
-            int over[3] = {in.a + in.b, in.b - 2 * in.a, in.a - 2 * in.b};
-            if (over[e] < fine.limit) addCrossing(o, s.face, e, last, now, fine);
-        }
-        if (i < count) addSpot(o, now, fine);
-        last = now;
-        lastBeyond = beyond;
-    }
-}
-
-/* The same of a pentagon, whose sextants I, IJ, J, JK, IK each lie on a face of their own. Corner
- * i lies beside sextant i, counter-clockwise at even levels, else clockwise. */
-static const uint8_t pentagonOrder[2][5] = {{0, 1, 2, 3, 5}, {1, 2, 3, 5, 0}};
-
-static void pentagonOutline(H3Index cell, int first, int count, Outline *o) {
-    int res = resOf(cell);
-    Fine fine = fineOf(res);
-    for (int i = 0; i < count; i++) {
-        Spot s = T.start[baseOf(cell)][digitOf[pentagonOrder[res & 1][(first + i) % 5]]];
-        int sext = sextantFrom(s.a, s.b), a, b, c, d;
-        grow(fine.even, &s.a, &s.b);
-        cornerOf(res, res & 1 ? sext + 5 : sext, &a, &b);
-        Spot here = {s.face, 3 * s.a + a, 3 * s.b + b};
-        addSpot(o, here, fine);
-        if (!(res & 1) || (i == count - 1 && count < 5)) continue;
-        cornerOf(res, sext, &c, &d);
-        Spot next = {s.face, 3 * s.a + c, 3 * s.b + d};
-        addCrossing(o, s.face, edgeBeyond(next.a, next.b, fine.limit), here, next, fine);
-    }
+/* Corner k and, if the outline goes on and bends there (at odd levels only), the point where the
+ * line to the next corner crosses to another face. */
+static void addCorner(Outline *o, Spot s, int res, int k, int goesOn) {
+    Spot now = cornerOf(s, res, k), at = now, next = cornerOf(s, res, k + 1);
+    for (int i = 0, e; i < 4 && (e = edgeBeyond(at, o->limit)) >= 0; i++) unfold(&at, e, o->limit);
+    o->faces |= 1 << at.face;
+    o->points[o->count++] = latticePoint(at.face, o->scale, at.a, at.b);
+    if (!goesOn || !(res & 1)) return;
+    int here = edgeBeyond(now, o->limit), there = edgeBeyond(next, o->limit);
+    int e = there >= 0 ? there : here;
+    Spot in = there >= 0 ? now : next;
+    const int over[3] = {in.a + in.b, in.b - 2 * in.a, in.a - 2 * in.b};
+    if (here != there && over[e] < o->limit) addCrossing(o, e, now, next);
 }
 
 static int cornersOf(H3Index cell) { return isFive(cell) ? 5 : 6; }
 
+/* `count` corners from `first` on; all of them close the outline. A pentagon's lie each on a face
+ * of its own, beside its sextants, counter-clockwise at even levels, else clockwise. */
 static void outlineOf(H3Index cell, int first, int count, Outline *o) {
-    int turns;
+    int res = resOf(cell), all = cornersOf(cell), odd = res & 1, turns;
     o->count = o->faces = 0;
-    if (isFive(cell))
-        pentagonOutline(cell, first, count, o);
-    else
-        hexagonOutline(decodeEven(cell, &turns), resOf(cell), first, count, o);
+    o->limit = 3 * T.limit[EVEN(res)];
+    o->scale = T.scale[EVEN(res)] / 3.0;
+    Spot s = decodeEven(cell, &turns);
+    for (int i = 0, k = first; i < count; i++, k++) {
+        int goesOn = i + 1 < count || count == all;
+        if (all == 6) {
+            addCorner(o, s, res, k, goesOn);
+            continue;
+        }
+        s = cornerSpot(baseOf(cell), k + 1 + odd);
+        int sext = sextantFrom(s.a, s.b);
+        grow(EVEN(res), &s.a, &s.b);
+        addCorner(o, s, res, odd ? sext + 5 : sext, goesOn);
+    }
 }
 
 static void boundaryOf(H3Index cell, int first, int count, CellBoundary *gp) {
     Outline o;
     outlineOf(cell, first, count, &o);
     gp->numVerts = o.count;
-    for (int i = 0; i < o.count; i++) geoOf(o.points[i], &gp->verts[i].lat, &gp->verts[i].lng);
+    for (int i = 0; i < o.count; i++) gp->verts[i] = geoOf(o.points[i]);
 }
 
 H3Error H3_EXPORT(cellToBoundary)(H3Index cell, CellBoundary *gp) {
@@ -570,7 +968,7 @@ H3Error H3_EXPORT(getIcosahedronFaces)(H3Index cell, int *out) {
     Outline o;
     outlineOf(cell, 0, cornersOf(cell), &o);
     for (int i = 0; most == 5 && i < 5; i++)
-        o.faces |= 1 << T.start[baseOf(cell)][digitOf[five[i]]].face;
+        o.faces |= 1 << cornerSpot(baseOf(cell), i).face;
     for (int f = 0; f < FACES && n < most; f++)
         if (o.faces >> f & 1) out[n++] = f;
     while (n < most) out[n++] = -1;
@@ -578,13 +976,6 @@ H3Error H3_EXPORT(getIcosahedronFaces)(H3Index cell, int *out) {
 }
 
 /* ---- areas and lengths ----------------------------------------------------------------- */
-
-/* The solid angle of the triangle p, q, r by the tangent of its half; the points need not have
- * length 1. */
-static double solidAngle(Vec p, Vec q, Vec r, double determinant) {
-    double a = sqrt(dot(p, p)), b = sqrt(dot(q, q)), c = sqrt(dot(r, r));
-    return 2.0 * angleOf(determinant, a * b * c + dot(p, q) * c + dot(q, r) * a + dot(r, p) * b);
-}
 
 H3Error H3_EXPORT(cellAreaRads2)(H3Index cell, double *out) {
     if (!isCell(cell)) return E_CELL_INVALID;
@@ -595,12 +986,13 @@ H3Error H3_EXPORT(cellAreaRads2)(H3Index cell, double *out) {
     for (int i = 0; i < o.count; i++) middle = along(middle, 1.0, unit(o.points[i]));
     middle = unit(middle);
     for (int i = 0; i < o.count; i++) {
-        Vec p = o.points[i], q = o.points[(i + 1) % o.count];
-        /* Of differences, so that nothing is lost for small cells; p.n, q.n near middle.n = 1. */
-        p = unit(p);
-        q = unit(q);
-        double det = dot(middle, cross(along(p, -1.0, middle), along(q, -1.0, middle)));
-        double part = solidAngle(middle, p, q, det) - rest, next = sum + part;
+        Vec p = unit(o.points[i]), q = unit(o.points[(i + 1) % o.count]), m = middle;
+        /* The triangle's solid angle by the tangent of its half; of differences, so that nothing is
+         * lost for small cells. */
+        double det = dot(m, cross(along(p, -1.0, m), along(q, -1.0, m)));
+        double a = sqrt(dot(m, m)), b = sqrt(dot(p, p)), c = sqrt(dot(q, q));
+        double over = a * b * c + dot(m, p) * c + dot(p, q) * a + dot(q, m) * b;
+        double part = 2.0 * angleOf(det, over) - rest, next = sum + part;
         rest = (next - sum) - part; /* what the sum lost */
         sum = next;
     }
@@ -608,17 +1000,15 @@ H3Error H3_EXPORT(cellAreaRads2)(H3Index cell, double *out) {
     return E_SUCCESS;
 }
 
-H3Error H3_EXPORT(cellAreaKm2)(H3Index cell, double *out) {
-    H3Error err = H3_EXPORT(cellAreaRads2)(cell, out);
-    if (!err) *out *= EARTH_KM * EARTH_KM;
-    return err;
-}
-
-H3Error H3_EXPORT(cellAreaM2)(H3Index cell, double *out) {
-    H3Error err = H3_EXPORT(cellAreaKm2)(cell, out);
-    if (!err) *out *= 1e6;
-    return err;
-}
+/* The same in another unit. */
+#define IN_UNIT(name, of, type, factor)                \
+    H3Error H3_EXPORT(name)(type what, double *out) {  \
+        H3Error err = H3_EXPORT(of)(what, out);        \
+        if (!err) *out *= factor;                      \
+        return err;                                    \
+    }
+IN_UNIT(cellAreaKm2, cellAreaRads2, H3Index, EARTH_KM *EARTH_KM)
+IN_UNIT(cellAreaM2, cellAreaKm2, H3Index, 1e6)
 
 H3Error H3_EXPORT(edgeLengthRads)(H3Index edge, double *length) {
     CellBoundary b;
@@ -630,37 +1020,17 @@ H3Error H3_EXPORT(edgeLengthRads)(H3Index edge, double *length) {
     return E_SUCCESS;
 }
 
-H3Error H3_EXPORT(edgeLengthKm)(H3Index edge, double *length) {
-    H3Error err = H3_EXPORT(edgeLengthRads)(edge, length);
-    if (!err) *length *= EARTH_KM;
-    return err;
-}
-
-H3Error H3_EXPORT(edgeLengthM)(H3Index edge, double *length) {
-    H3Error err = H3_EXPORT(edgeLengthKm)(edge, length);
-    if (!err) *length *= 1000.0;
-    return err;
-}
+IN_UNIT(edgeLengthKm, edgeLengthRads, H3Index, EARTH_KM)
+IN_UNIT(edgeLengthM, edgeLengthKm, H3Index, 1000.0)
 
 H3Error H3_EXPORT(getHexagonAreaAvgKm2)(int res, double *out) {
     int64_t cells;
     double pentagon = 0.0;
     H3Error err = H3_EXPORT(getNumCells)(res, &cells);
     if (err) return err;
-    ready();
-    for (int base = 0; base < NUM_BASE_CELLS; base++) /* the 12 pentagons are all alike */
-        if (T.pentagon[base]) {
-            H3_EXPORT(cellAreaKm2)(centreChild(blank(0, base), res), &pentagon);
-            break;
-        }
+    H3_EXPORT(cellAreaKm2)(cellOf(4, res), &pentagon); /* the 12 are all alike */
     *out = (4.0 * PI * EARTH_KM * EARTH_KM - 12.0 * pentagon) / (double)(cells - 12);
     return E_SUCCESS;
-}
-
-H3Error H3_EXPORT(getHexagonAreaAvgM2)(int res, double *out) {
-    H3Error err = H3_EXPORT(getHexagonAreaAvgKm2)(res, out);
-    if (!err) *out *= 1e6;
-    return err;
 }
 
 H3Error H3_EXPORT(getHexagonEdgeLengthAvgKm)(int res, double *out) {
@@ -673,646 +1043,43 @@ H3Error H3_EXPORT(getHexagonEdgeLengthAvgKm)(int res, double *out) {
     return E_SUCCESS;
 }
 
-H3Error H3_EXPORT(getHexagonEdgeLengthAvgM)(int res, double *out) {
-    H3Error err = H3_EXPORT(getHexagonEdgeLengthAvgKm)(res, out);
-    if (!err) *out *= 1000.0;
-    return err;
-}
-
-/* ---- disks and rings ------------------------------------------------------------------- */
-
-/* Number of cells of a resolution. */
-static int64_t cellsAt(int res) {
-    int64_t n = 120;
-    while (res-- > 0) n *= 7;
-    return n + 2;
-}
-
-H3Error H3_EXPORT(maxGridDiskSize)(int k, int64_t *out) {
-    if (k < 0) return E_DOMAIN;
-    *out = k >= 13780510 ? cellsAt(MAX_H3_RES) : 3 * (int64_t)k * ((int64_t)k + 1) + 1;
-    return E_SUCCESS;
-}
-
-H3Error H3_EXPORT(maxGridRingSize)(int k, int64_t *out) {
-    if (k < 0) return E_DOMAIN;
-    *out = k == 0 ? 1 : 6 * (int64_t)k;
-    return E_SUCCESS;
-}
-
-/* Memory that grows and is used again. */
-typedef struct {
-    void *at;
-    size_t size;
-} Pool;
-
-static void *poolRoom(Pool *p, int64_t count, size_t each) {
-    size_t need = (size_t)count * each;
-    if ((uint64_t)count > SIZE_MAX / each) return NULL;
-    if (need > p->size) {
-        free(p->at);
-        p->size = need + need / 2;
-        p->at = malloc(p->size);
-        if (!p->at) p->size = 0;
-    }
-    return p->at;
-}
-
-/* What disks need to work: kept from one to the next in bulk. */
-typedef struct {
-    Pool offsets, index[2], state[2], maps, spots, cells;
-    int first, last; /* rings that `offsets` holds; last -1: none */
-    int64_t count;
-} Workshop;
-
-static void closeWorkshop(Workshop *w) {
-    Pool *all[] = {&w->offsets, &w->index[0], &w->index[1], &w->state[0],
-                   &w->state[1], &w->maps, &w->spots, &w->cells};
-    for (int i = 0; i < 8; i++) free(all[i]->at);
-}
-
-/* Lattice steps from the middle to the cells of rings first..last: all a, then all b. A ring goes
- * counter-clockwise, alone from the cell along I on, in a disk from the next one on, as uber/h3's
- * "unsafe" functions do. */
-static const int32_t *ringOffsets(Workshop *w, int first, int last) {
-    if (w->last == last && w->first == first) return w->offsets.at;
-    int64_t n = 0, count = 0;
-    for (int ring = first; ring <= last; ring++) count += ring ? 6 * (int64_t)ring : 1;
-    int32_t *a = poolRoom(&w->offsets, 2 * count, sizeof *a);
-    w->last = -1;
-    if (!a) return NULL;
-    int32_t *b = a + count;
-    for (int ring = first; ring <= last; ring++) {
-        int p = ring, q = 0;
-        if (!ring) a[n] = b[n] = 0, n++;
-        for (int side = 0; side < 6; side++)
-            for (int i = 0; i < ring; i++, n++) {
-                int now = first == last, da = stepA[digitOf[(side + 2) % 6]];
-                int db = stepB[digitOf[(side + 2) % 6]];
-                a[n] = now ? p : p + da;
-                b[n] = now ? q : q + db;
-                p += da;
-                q += db;
-            }
-    }
-    w->first = first;
-    w->last = last;
-    w->count = count;
-    return a;
-}
-
-/* A turn as numbers to multiply with: a' = m[0] a + m[1] b, b' = m[2] a + m[3] b. */
-static void matrixOf(int turns, int m[4]) {
-    m[0] = m[3] = 1;
-    m[1] = m[2] = 0;
-    turn(turns, &m[0], &m[2]);
-    turn(turns, &m[1], &m[3]);
-}
-
-/* Lattice points of a face and level within ranges of a, b and a - b; their indexes, as far as
- * digits are known there, and the states in which they go on (see buildStates). Kept row by row,
- * `columns` a row. */
-typedef struct {
-    int a0, a1, b0, b1, c0, c1, columns;
-    H3Index *index;
-    uint8_t *state;
-} Grid;
-
-/* The parents of another grid's points. Numerators of the division by 7 (see `up`) are sums of a, b
- * and a - b in such a way that the ranges of a hexagon stay as small as they can. */
-static Grid parentsOf(const Grid *g, int res) {
-    Grid p = {0, 0, 0, 0, 0, 0, 0, NULL, NULL};
-    if (res & 1) {
-        p.a0 = seventh(2 * g->a0 + g->c0), p.a1 = seventh(2 * g->a1 + g->c1);
-        p.b0 = seventh(g->a0 + 2 * g->b0), p.b1 = seventh(g->a1 + 2 * g->b1);
-        p.c0 = seventh(2 * g->c0 - g->b1) - 1, p.c1 = seventh(2 * g->c1 - g->b0) + 1;
-    } else {
-        p.a0 = seventh(2 * g->a0 + g->b0), p.a1 = seventh(2 * g->a1 + g->b1);
-        p.b0 = seventh(2 * g->b0 - g->c1), p.b1 = seventh(2 * g->b1 - g->c0);
-        p.c0 = seventh(g->a0 + 2 * g->c0) - 1, p.c1 = seventh(g->a1 + 2 * g->c1) + 1;
-    }
-    p.columns = p.b1 - p.b0 + 1;
-    return p;
-}
-
-/* The cell that a chain of parents ends with, at level 0, and the state to go down from it. */
-static void fillTop(Grid *g, int face) {
-    for (int a = g->a0; a <= g->a1; a++)
-        for (int b = g->b0; b <= g->b1; b++) {
-            int64_t at = (int64_t)(a - g->a0) * g->columns + (b - g->b0);
-            H3Index top = topOf((Spot){face, a, b});
-            g->index[at] = (top & ~(H3Index)DIGITS) | (blank(0, 0));
-            g->state[at] = (uint8_t)((top & 255) >> TOP_SHIFT | (top & (TOP_PENTAGON | TOP_FORWARD)));
-        }
-}
-
-/* The bits in which cells of two resolutions differ beside their digits. */
-static H3Index headers(int res, int other) {
-    return blank(res, 0) ^ usedDigits(res) ^ blank(other, 0) ^ usedDigits(other);
-}
-
-/* Fill a grid, parents first. */
-static int fillGrid(Grid *g, int face, int res, Workshop *w) {
-    Grid levels[MAX_H3_RES + 1];
-    levels[res] = *g;
-    for (int r = res; r > 0; r--) levels[r - 1] = parentsOf(&levels[r], r);
-    for (int r = 0; r <= res; r++) {
-        Grid *now = &levels[r];
-        int64_t count = (int64_t)(now->a1 - now->a0 + 1) * now->columns;
-        now->index = poolRoom(&w->index[r & 1], count, sizeof *now->index);
-        now->state = poolRoom(&w->state[r & 1], count, 1);
-        if (!now->index || !now->state) return 0;
-        if (r == 0) fillTop(now, face);
-        if (r == 0) continue;
-        const Grid above = levels[r - 1];
-        const H3Index header = headers(r, r - 1), *restrict from = above.index;
-        const uint8_t *restrict states = above.state;
-        H3Index *restrict index = now->index;
-        uint8_t *restrict state = now->state;
-        const Grid g0 = *now;
-        for (int a = g0.a0; a <= g0.a1; a++) {
-            int low = a - g0.c1 > g0.b0 ? a - g0.c1 : g0.b0, high = a - g0.c0 < g0.b1 ? a - g0.c0 : g0.b1;
-            int64_t at = (int64_t)(a - g0.a0) * g0.columns + (low - g0.b0);
-            for (int b = low; b <= high; b++, at++) {
-                int p, q, digit = upTo(r, a, b, &p, &q);
-                int parent = (p - above.a0) * above.columns + (q - above.b0), was = states[parent];
-                H3Index turned = T.digitMap[was] >> 3 * digit & 7;
-                index[at] = (from[parent] ^ header) | turned << DIGIT_SHIFT(r);
-                state[at] = T.nextState[was][digit];
-            }
-        }
-    }
-    *g = levels[res];
-    return 1;
-}
-
-/* The cells of n lattice points (a0 + m[0] a + m[1] b, b0 + m[2] a + m[3] b), their parents being
- * the grid, `maps` its points' digit maps. */
-#define CHILDREN_PARAMS                                                                        \
-    const Grid *g, const H3Index *restrict index, const uint32_t *restrict maps,               \
-        const int32_t *restrict as, const int32_t *restrict bs, int64_t n, int a0, int b0,     \
-        const int *m, int res, H3Index *restrict out
-INLINE void childrenBody(CHILDREN_PARAMS) {
-    int p0 = g->a0, q0 = g->b0, columns = g->columns, shift = DIGIT_SHIFT(res);
-    int m0 = m[0], m1 = m[1], m2 = m[2], m3 = m[3];
-    if (res & 1)
-        for (int64_t i = 0; i < n; i++) {
-            int a = a0 + m0 * as[i] + m1 * bs[i], b = b0 + m2 * as[i] + m3 * bs[i], p, q;
-            int digit = upTo(1, a, b, &p, &q), at = (p - p0) * columns + (q - q0);
-            out[i] = index[at] | (H3Index)(maps[at] >> 3 * digit & 7) << shift;
-        }
-    else
-        for (int64_t i = 0; i < n; i++) {
-            int a = a0 + m0 * as[i] + m1 * bs[i], b = b0 + m2 * as[i] + m3 * bs[i], p, q;
-            int digit = upTo(2, a, b, &p, &q), at = (p - p0) * columns + (q - q0);
-            out[i] = index[at] | (H3Index)(maps[at] >> 3 * digit & 7) << shift;
-        }
-}
-LEVELS(children, childrenBody, (CHILDREN_PARAMS), (g, index, maps, as, bs, n, a0, b0, m, res, out))
-
-/* The cells of n lattice points of one face, by way of a grid of their parents: `range` holds the
- * points at least. */
-static int cellsOnFace(int face, Grid range, const int32_t *as, const int32_t *bs, int64_t n,
-                       int a0, int b0, const int *m, int res, Workshop *w, H3Index *out) {
-    if (res == 0 || n <= 20) { /* few: one after the other */
-        Trail t;
-        t.face = -1;
-        for (int64_t i = 0; i < n; i++) {
-            follow(&t, (Spot){face, a0 + m[0] * as[i] + m[1] * bs[i],
-                              b0 + m[2] * as[i] + m[3] * bs[i]}, res);
-            out[i] = finish(&t, res, NULL);
-        }
-        return 1;
-    }
-    Grid g = parentsOf(&range, res);
-    if (!fillGrid(&g, face, res - 1, w)) return 0;
-    int64_t count = (int64_t)(g.a1 - g.a0 + 1) * g.columns;
-    uint32_t *maps = poolRoom(&w->maps, count, sizeof *maps);
-    if (!maps) return 0;
-    const H3Index header = headers(res, res - 1);
-    for (int a = g.a0; a <= g.a1; a++) {
-        int low = a - g.c1 > g.b0 ? a - g.c1 : g.b0, high = a - g.c0 < g.b1 ? a - g.c0 : g.b1;
-        int64_t at = (int64_t)(a - g.a0) * g.columns + (low - g.b0);
-        for (; low <= high; low++, at++) {
-            maps[at] = T.digitMap[g.state[at]];
-            g.index[at] ^= header;
-        }
-    }
-    children(&g, g.index, maps, as, bs, n, a0, b0, m, res, out);
-    return 1;
-}
-
-/* Cells of rings that lie all on one face. */
-static H3Error ringsOnFace(Spot s, int res, int turns, int first, int last, Workshop *w,
-                           H3Index *out) {
-    const int32_t *as = ringOffsets(w, first, last);
-    int m[4], c = s.a - s.b;
-    matrixOf(turns, m); /* rings begin along I of the origin's digits */
-    Grid range = {s.a - last, s.a + last, s.b - last, s.b + last, c - last, c + last, 0, NULL, NULL};
-    if (!as || !cellsOnFace(s.face, range, as, as + w->count, w->count, s.a, s.b, m, res, w, out))
-        return E_MEMORY_ALLOC;
-    return E_SUCCESS;
-}
-
-/* Do all cells within k steps lie on the face of s? Then the plane is enough. */
-static int diskFits(Spot s, int res, int k) {
-    int even = res + (res & 1), a = s.a, b = s.b;
-    if (res & 1) down(even, &a, &b);
-    int64_t room = T.limit[even] - ((int64_t)k + 2) * 2 * (res & 1 ? 3 : 1);
-    return a + b <= room && b - 2 * a <= room && a - 2 * b <= room;
-}
-
-/* The five faces around a pentagon, laid flat around it: 0 is the face of the origin, the others
- * follow counter-clockwise; a sixth place is empty. */
-typedef struct {
-    int res, odd;
-    Spot origin;    /* in the plane around the pentagon, axes turned to face 0 */
-    Spot corner[5]; /* the pentagon on each face */
-    int turns[5];   /* from the axes of a place, I towards its middle, to the face's */
-    int matrix[5][4]; /* from the plane's axes */
-} Cap;
-
-static void capOf(Cap *cap, Spot s, int res) {
-    int even = res + (res & 1), a = s.a, b = s.b;
-    if (res & 1) down(even, &a, &b);
-    int towards[3] = {2 * a - b, 2 * b - a, -a - b}; /* corners (2,0), (0,2), (-2,-2) */
-    int c = towards[1] > towards[0] ? 1 : 0;
-    if (towards[2] > towards[c]) c = 2;
-    int ca = c == 0 ? 2 : c == 1 ? 0 : -2, cb = c == 0 ? 0 : c == 1 ? 2 : -2;
-    int base = T.base[s.face][ca + 2][cb + 2], at = 0;
-    while (T.start[base][digitOf[five[at]]].face != s.face) at++;
-    cap->res = res;
-    cap->odd = res & 1;
-    for (int m = 0; m < 5; m++) {
-        Spot spot = T.start[base][digitOf[five[(at + m) % 5]]];
-        cap->turns[m] = sextantFrom(spot.a, spot.b);
-        matrixOf(cap->turns[m] - (m < 3 ? m : m + 1), cap->matrix[m]);
-        grow(res, &spot.a, &spot.b);
-        cap->corner[m] = spot;
-    }
-    cap->origin = (Spot){s.face, s.a - cap->corner[0].a, s.b - cap->corner[0].b};
-    turn(-cap->turns[0], &cap->origin.a, &cap->origin.b);
-}
-
-/* Does the disk stay on the five faces? */
-static int capHolds(const Cap *cap, int k) {
-    int even = cap->res + cap->odd, a = cap->origin.a, b = cap->origin.b;
-    if (cap->odd) down(even, &a, &b);
-    int64_t room = 3 * (int64_t)T.limit[even] - (int64_t)k * (cap->odd ? 5 : 2);
-    for (int m = 0; m < 6; m++) {
-        if (2 * (int64_t)a - b > room) return 0;
-        turn(1, &a, &b);
-    }
-    return 1;
-}
-
-/* The place 0..5 of a point of the plane: its direction in sixths, -30..30 degrees being 0. */
-static int placeOf(const Cap *cap, int a, int b) {
-    if (cap->odd) down(2, &a, &b);
-    int u = a + b, v = a - 2 * b, w = b - 2 * a; /* signs: beside -30, 30 and 90 degrees */
-    if (u >= 0 && v > 0) return 0;
-    if (v <= 0 && w < 0) return 1;
-    if (w >= 0 && u > 0) return 2;
-    if (u <= 0 && v < 0) return 3;
-    if (v >= 0 && w > 0) return 4;
-    return u < 0 ? 5 : 0; /* the pentagon itself is at 0 */
-}
-
-/* Cells of rings on a cap as they are found: by face, lattice points and the place in the answer. */
-typedef struct {
-    int64_t count, on[5];
-    int32_t *a[5], *b[5], *at[5], *distances;
-} Found;
-
-static void keep(const Cap *cap, int place, int a, int b, int distance, Found *f) {
-    int m = place < 3 ? place : place - 1;
-    const int *t = cap->matrix[m];
-    int p = t[0] * a + t[1] * b + cap->corner[m].a, q = t[2] * a + t[3] * b + cap->corner[m].b;
-    int64_t i = f->on[m]++;
-    f->a[m][i] = p;
-    f->b[m][i] = q;
-    f->at[m][i] = (int32_t)f->count;
-    if (f->distances) f->distances[f->count] = distance;
-    f->count++;
-}
-
-/* Rings around the origin in the cap's plane. The sixth that is empty (place 3) is entered from
- * both sides: its points are also the cells of places 2 and 4, seen past the pentagon. */
-static void ringsOnCap(const Cap *cap, int turns, int first, int last, const int32_t *as,
-                       int64_t count, Found *f) {
-    int64_t i = 0;
-    Spot o = cap->origin;
-    int m[4];
-    matrixOf(turns, m);
-    for (int ring = first; ring <= last; ring++) {
-        int64_t end = i + (ring ? 6 * (int64_t)ring : 1);
-        for (; i < end; i++) {
-            int a = o.a + m[0] * as[i] + m[1] * as[count + i];
-            int b = o.b + m[2] * as[i] + m[3] * as[count + i];
-            int place = placeOf(cap, a, b), p = a - b, q = a; /* turned once */
-            if (place == 2 || place == 4) { /* nearer past the pentagon? Then it comes from there. */
-                if (place == 4) p = b, q = b - a;
-                if (stepsTo(p - o.a, q - o.b) >= ring) keep(cap, place, a, b, ring, f);
-            } else if (place == 3) {
-                if (stepsTo(p - o.a, q - o.b) > ring) keep(cap, 4, p, q, ring, f);
-                p = b, q = b - a;
-                if (stepsTo(p - o.a, q - o.b) > ring) keep(cap, 2, p, q, ring, f);
-            } else {
-                keep(cap, place, a, b, ring, f);
-            }
-        }
-    }
-}
-
-/* The ranges that hold n lattice points. */
-static Grid rangeOf(const int32_t *a, const int32_t *b, int64_t n) {
-    Grid r = {a[0], a[0], b[0], b[0], a[0] - b[0], a[0] - b[0], 0, NULL, NULL};
-    for (int64_t i = 1; i < n; i++) {
-        int c = a[i] - b[i];
-        r.a0 = a[i] < r.a0 ? a[i] : r.a0, r.a1 = a[i] > r.a1 ? a[i] : r.a1;
-        r.b0 = b[i] < r.b0 ? b[i] : r.b0, r.b1 = b[i] > r.b1 ? b[i] : r.b1;
-        r.c0 = c < r.c0 ? c : r.c0, r.c1 = c > r.c1 ? c : r.c1;
-    }
-    return r;
-}
-
-/* Cells of rings on the five faces around a pentagon; returns their number or -H3Error. */
-static int64_t ringsAroundPentagon(const Cap *cap, int turns, int first, int last, Workshop *w,
-                                   H3Index *out, int *distances) {
-    static const int still[4] = {1, 0, 0, 1};
-    const int32_t *as = ringOffsets(w, first, last);
-    int64_t room = w->count + 2;
-    int32_t *spots = as ? poolRoom(&w->spots, 15 * room, sizeof *spots) : NULL;
-    H3Index *cells = spots ? poolRoom(&w->cells, room, sizeof *cells) : NULL;
-    if (!cells) return -(int64_t)E_MEMORY_ALLOC;
-    Found f = {.count = 0, .distances = distances};
-    for (int m = 0; m < 5; m++, spots += 3 * room) {
-        f.a[m] = spots;
-        f.b[m] = spots + room;
-        f.at[m] = spots + 2 * room;
-    }
-    ringsOnCap(cap, turns - cap->turns[0], first, last, as, w->count, &f);
-    for (int m = 0; m < 5; m++) {
-        int64_t n = f.on[m];
-        if (n && !cellsOnFace(cap->corner[m].face, rangeOf(f.a[m], f.b[m], n), f.a[m], f.b[m], n, 0,
-                              0, still, cap->res, w, cells))
-            return -(int64_t)E_MEMORY_ALLOC;
-        for (int64_t i = 0; i < n; i++) out[f.at[m][i]] = cells[i];
-    }
-    return f.count;
-}
-
-/* A face whose cells are looked through for rings: images of the origin in its plane, and where in
- * the answer the next cell of each distance goes (or only how many there are: out is NULL). */
-typedef struct {
-    int face, res, count, first, last;
-    int64_t *next;
-    Spot origins[MOST_IMAGES];
-    H3Index *out;
-    int *distances;
-} Sieve;
-
-static int64_t sieveSteps(const Sieve *s, int a, int b) {
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < s->count; i++) {
-        int64_t d = stepsTo(s->origins[i].a - a, s->origins[i].b - b);
-        least = d < least ? d : least;
-    }
-    return least;
-}
-
-/* Is a cell on the rim of a face counted there? On an edge by the lower face, at a corner by the
- * lowest. */
-static int sieveOwns(const Sieve *s, int a, int b) {
-    int even = s->res + (s->res & 1), limit = T.limit[even], edges = 0, owner = s->face;
-    if (s->res & 1) down(even, &a, &b);
-    int over[3] = {a + b, b - 2 * a, a - 2 * b};
-    for (int e = 0; e < 3; e++) {
-        if (over[e] != limit) continue;
-        edges++;
-        if (T.acrossFace[s->face][e] < owner) owner = T.acrossFace[s->face][e];
-    }
-    if (edges == 2) {
-        int base = T.base[s->face][a / (limit / 2) + 2][b / (limit / 2) + 2];
-        for (int k = 0; k < 5; k++)
-            if (T.start[base][digitOf[five[k]]].face < owner) return 0;
-    }
-    return owner == s->face;
-}
-
-/* n / d rounded down. */
-static int floorOf(int n, int d) { return n / d - (n % d != 0 && n < 0); }
-
-/* Row by row over the face. Distances change by one a step: what is too near or too far by so many
- * steps is passed over by as many. */
-static void sieveFace(Sieve *s) {
-    static const int us[2][3] = {{1, -2, 1}, {4, -5, 1}}, vs[2][3] = {{1, 1, 2}, {1, 4, 5}};
-    const int odd = s->res & 1, limit = T.limit[s->res + odd], *u = us[odd], *v = vs[odd];
-    Trail t;
-    t.face = -1;
-    for (int a = -limit; a <= limit; a++) {
-        int high = floorOf(limit - u[0] * a, v[0]), other = floorOf(limit - u[1] * a, v[1]);
-        int b = -floorOf(limit - u[2] * a, v[2]);
-        high = other < high ? other : high;
-        while (b <= high) {
-            int64_t d = sieveSteps(s, a, b);
-            if (d < s->first || d > s->last) {
-                b += (int)(d < s->first ? s->first - d : d - s->last);
-                continue;
-            }
-            if (sieveOwns(s, a, b)) {
-                int64_t at = s->next[d - s->first]++;
-                if (s->out) {
-                    follow(&t, (Spot){s->face, a, b}, s->res);
-                    s->out[at] = finish(&t, s->res, NULL);
-                    if (s->distances) s->distances[at] = (int)d;
-                }
-            }
-            b++;
-        }
-    }
-}
-
-/* Rings of any size, by the distance of every cell that may be in them: once to count the cells of
- * each ring, once to put them in their places. */
-static int64_t ringsAnywhere(Spot origin, int res, int first, int last, H3Index *out,
-                             int *distances) {
-    int64_t farthest = res & 1 ? 29 : 11, n = 0; /* more than there is */
-    for (int r = 2; r <= res; r += 2) farthest *= 7;
-    if (first > farthest) return 0;
-    if (last > farthest) last = (int)farthest;
-    int64_t *next = calloc((size_t)(last - first) + 1, sizeof *next);
-    if (!next) return -(int64_t)E_MEMORY_ALLOC;
-    for (int filling = 0; filling < 2; filling++) {
-        for (int face = 0; face < FACES; face++) {
-            Sieve s = {.face = face, .res = res, .first = first, .last = last, .next = next,
-                       .out = filling ? out : NULL, .distances = distances};
-            for (; s.count < T.images[face][origin.face]; s.count++) {
-                Image m = T.image[face][origin.face][s.count];
-                int a = origin.a, b = origin.b, c = m.a, d = m.b;
-                turn(m.turns, &a, &b);
-                grow(res, &c, &d);
-                s.origins[s.count] = (Spot){face, a + c, b + d};
-            }
-            sieveFace(&s);
-        }
-        if (filling) break;
-        for (int ring = 0; ring <= last - first; ring++) {
-            int64_t count = next[ring];
-            next[ring] = n;
-            n += count;
-        }
-    }
-    free(next);
-    return n;
-}
-
-/* All cells at first..last steps, nearest first; their number or -H3Error. `origin` is valid. */
-static int64_t rings(H3Index origin, int first, int last, Workshop *w, H3Index *out,
-                     int *distances) {
-    int turns, res = resOf(origin);
-    Spot s = decode(origin, &turns);
-    if (diskFits(s, res, last)) {
-        H3Error err = ringsOnFace(s, res, turns, first, last, w, out);
-        if (err) return -(int64_t)err;
-        for (int ring = first; distances && ring <= last; ring++)
-            for (int64_t i = ring ? 6 * (int64_t)ring : 1; i > 0; i--) *distances++ = ring;
-        return w->count;
-    }
-    Cap cap;
-    capOf(&cap, s, res);
-    if (capHolds(&cap, last))
-        return ringsAroundPentagon(&cap, turns, first, last, w, out, distances);
-    return ringsAnywhere(s, res, first, last, out, distances);
-}
-
-static H3Error ringsPadded(H3Index origin, int first, int last, int64_t room, H3Index *out,
-                           int *distances) {
-    if (!isCell(origin)) return E_CELL_INVALID;
-    Workshop w = {.last = -1};
-    int64_t n = rings(origin, first, last, &w, out, distances);
-    closeWorkshop(&w);
-    if (n < 0) return (H3Error)-n;
-    for (; n < room; n++) {
-        out[n] = H3_NULL;
-        if (distances) distances[n] = 0;
-    }
-    return E_SUCCESS;
-}
-
-H3Error H3_EXPORT(gridDiskDistances)(H3Index origin, int k, H3Index *out, int *distances) {
-    int64_t room;
-    H3Error err = H3_EXPORT(maxGridDiskSize)(k, &room);
-    return err ? err : ringsPadded(origin, 0, k, room, out, distances);
-}
-
-H3Error H3_EXPORT(gridDiskDistancesSafe)(H3Index origin, int k, H3Index *out, int *distances) {
-    return H3_EXPORT(gridDiskDistances)(origin, k, out, distances);
-}
-
-H3Error H3_EXPORT(gridDisk)(H3Index origin, int k, H3Index *out) {
-    return H3_EXPORT(gridDiskDistances)(origin, k, out, NULL);
-}
-
-H3Error H3_EXPORT(gridRing)(H3Index origin, int k, H3Index *out) {
-    int64_t room;
-    H3Error err = H3_EXPORT(maxGridRingSize)(k, &room);
-    return err ? err : ringsPadded(origin, k, k, room, out, NULL);
-}
-
-/* Is a pentagon within k steps? */
-static H3Error refusePentagons(H3Index origin, int k) {
-    H3Index all[12];
-    int64_t d;
-    H3_EXPORT(getPentagons)(resOf(origin), all);
-    for (int i = 0; i < 12; i++) {
-        H3_EXPORT(gridDistance)(origin, all[i], &d);
-        if (d <= k) return E_PENTAGON;
-    }
-    return E_SUCCESS;
-}
-
-/* Rings first..last step by step, in the order of the official "unsafe" functions. */
-static H3Error ringsUnsafe(H3Index origin, int first, int last, H3Index *out, int *distances) {
-    if (last < 0) return E_DOMAIN;
-    if (!isCell(origin)) return E_CELL_INVALID;
-    H3Error err = refusePentagons(origin, last);
-    if (err) return err;
-    H3Index h = origin;
-    int64_t n = 0;
-    int turns = 0, moved;
-    for (int ring = 0; ring <= last; ring++) {
-        if (ring >= first && !ring) {
-            if (distances) distances[n] = 0;
-            out[n++] = h;
-        }
-        if (ring) {
-            h = neighbourAt(h, turnDigit(turns, I_DIGIT), &moved);
-            turns += moved;
-        }
-        for (int side = 0; ring && ring >= first && side < 6; side++)
-            for (int i = 0; i < ring; i++) {
-                if (first == last) out[n] = h;
-                h = neighbourAt(h, turnDigit(turns, digitOf[(side + 2) % 6]), &moved);
-                turns = (turns + moved) % 6;
-                if (first < last) out[n] = h;
-                if (distances) distances[n] = ring;
-                n++;
-            }
-    }
-    return E_SUCCESS;
-}
-
-/* On one face the walk is not needed. */
-static H3Error disksUnsafe(H3Index origin, int first, int last, H3Index *out, int *distances) {
-    int turns;
-    if (last < 0) return E_DOMAIN;
-    if (!isCell(origin)) return E_CELL_INVALID;
-    if (!diskFits(decode(origin, &turns), resOf(origin), last))
-        return ringsUnsafe(origin, first, last, out, distances);
-    return ringsPadded(origin, first, last, 0, out, distances);
-}
-
-H3Error H3_EXPORT(gridDiskUnsafe)(H3Index origin, int k, H3Index *out) {
-    return disksUnsafe(origin, 0, k, out, NULL);
-}
-
-H3Error H3_EXPORT(gridDiskDistancesUnsafe)(H3Index origin, int k, H3Index *out, int *distances) {
-    return disksUnsafe(origin, 0, k, out, distances);
-}
-
-H3Error H3_EXPORT(gridRingUnsafe)(H3Index origin, int k, H3Index *out) {
-    return disksUnsafe(origin, k, k, out, NULL);
-}
-
-H3Error H3_EXPORT(gridDisksUnsafe)(const H3Index *cells, int length, int k, H3Index *out) {
-    int64_t room;
-    H3Error err = H3_EXPORT(maxGridDiskSize)(k, &room);
-    for (int i = 0; !err && i < length; i++)
-        err = H3_EXPORT(gridDiskUnsafe)(cells[i], k, out + i * room);
-    return err;
-}
+IN_UNIT(getHexagonAreaAvgM2, getHexagonAreaAvgKm2, int, 1e6)
+IN_UNIT(getHexagonEdgeLengthAvgM, getHexagonEdgeLengthAvgKm, int, 1000.0)
 
 /* ---- distance and paths ---------------------------------------------------------------- */
+
+/* A point as it is seen in the plane of another face, once for each way to unfold; how often. */
+static int seenFrom(int face, Spot s, int res, Spot seen[MOST_IMAGES]) {
+    const int count = T.images[face][s.face];
+    for (int i = 0; i < count; i++) {
+        Image m = T.image[face][s.face][i];
+        Spot centre = {face, m.a, m.b};
+        grow(res, &centre.a, &centre.b);
+        seen[i] = inFrame(frameOf(centre, m.turns), s.a, s.b);
+    }
+    return count;
+}
 
 /* Steps from p to q in the plane of p's face, over the unfolding of q's face that makes them
  * fewest: q moves there. */
 static int64_t unfoldedDistance(Spot p, Spot *q, int res) {
     if (p.face == q->face) return stepsTo(p.a - q->a, p.b - q->b);
-    int64_t best = INT64_MAX;
-    Spot found = *q;
-    for (int i = 0; i < T.images[p.face][q->face]; i++) {
-        Image m = T.image[p.face][q->face][i];
-        int a = q->a, b = q->b, c = m.a, d = m.b;
-        turn(m.turns, &a, &b);
-        grow(res, &c, &d);
-        int64_t steps = stepsTo(p.a - (a + c), p.b - (b + d));
-        if (steps >= best) continue;
-        best = steps;
-        found = (Spot){p.face, a + c, b + d};
+    Spot seen[MOST_IMAGES];
+    int64_t least = INT64_MAX;
+    for (int i = seenFrom(p.face, *q, res, seen) - 1; i >= 0; i--) {
+        int64_t steps = stepsTo(p.a - seen[i].a, p.b - seen[i].b);
+        if (steps > least) continue;
+        least = steps;
+        *q = seen[i];
     }
-    *q = found;
-    return best;
+    return least;
+}
+
+/* Steps between two cells of a resolution. */
+static int64_t stepsBetween(H3Index a, H3Index b) {
+    int turns;
+    Spot p = decode(a, &turns), q = decode(b, &turns);
+    return unfoldedDistance(p, &q, resOf(a));
 }
 
 static H3Error twoCells(H3Index a, H3Index b) {
@@ -1322,17 +1089,13 @@ static H3Error twoCells(H3Index a, H3Index b) {
 
 H3Error H3_EXPORT(gridDistance)(H3Index a, H3Index b, int64_t *distance) {
     H3Error err = twoCells(a, b);
-    if (err) return err;
-    int turns;
-    Spot p = decode(a, &turns), q = decode(b, &turns);
-    *distance = unfoldedDistance(p, &q, resOf(a));
-    return E_SUCCESS;
+    if (!err) *distance = stepsBetween(a, b);
+    return err;
 }
 
 H3Error H3_EXPORT(areNeighborCells)(H3Index a, H3Index b, int *out) {
-    int64_t steps;
-    H3Error err = H3_EXPORT(gridDistance)(a, b, &steps);
-    if (!err) *out = steps == 1;
+    H3Error err = twoCells(a, b);
+    if (!err) *out = stepsBetween(a, b) == 1;
     return err;
 }
 
@@ -1353,18 +1116,15 @@ static Spot onLine(Spot p, Spot q, int64_t n, int64_t steps) {
 /* One step from `at` to the neighbour that is nearer to `end` and nearest to the great circle
  * with the pole `side`. */
 static H3Index stepTowards(H3Index at, H3Index end, int64_t left, Vec side) {
-    H3Index near[6], best = H3_NULL;
+    H3Index best = H3_NULL;
     double least = 9.0;
-    for (int i = neighbours(at, near) - 1; i >= 0; i--) {
-        int64_t d;
-        LatLng g;
-        H3_EXPORT(gridDistance)(near[i], end, &d);
-        if (d != left - 1) continue;
-        H3_EXPORT(cellToLatLng)(near[i], &g);
+    for (int k = cornersOf(at) - 1; k >= 0; k--) {
+        H3Index near = beside(at, k);
+        LatLng g = geoOf(centreOf(near));
         double away = fabs(dot(vecOfAny(g.lat, g.lng), side));
-        if (away >= least) continue;
+        if (away >= least || stepsBetween(near, end) != left - 1) continue;
         least = away;
-        best = near[i];
+        best = near;
     }
     return best;
 }
@@ -1375,39 +1135,449 @@ H3Error H3_EXPORT(gridPathCells)(H3Index start, H3Index end, H3Index *out) {
     int turns, res = resOf(start);
     Spot p = decode(start, &turns), q = decode(end, &turns);
     int onOneFace = p.face == q.face;
-    int64_t steps = unfoldedDistance(p, &q, res), n = 0, d;
+    int64_t steps = unfoldedDistance(p, &q, res), n = 0;
     out[0] = start;
     /* Straight in the plane while that is unbroken; from there on step by step. */
     while (n < steps) {
         H3Index h = encode(onLine(p, q, n + 1, steps), res, NULL);
-        if (!onOneFace) {
-            H3_EXPORT(gridDistance)(out[n], h, &d);
-            if (d != 1) break;
-            H3_EXPORT(gridDistance)(h, end, &d);
-            if (d != steps - n - 1) break;
-        }
+        if (!onOneFace && stepsBetween(out[n], h) != 1) break;
+        if (!onOneFace && stepsBetween(h, end) != steps - n - 1) break;
         out[++n] = h;
     }
-    if (n == steps) return E_SUCCESS;
-    LatLng g, e;
-    H3_EXPORT(cellToLatLng)(start, &g);
-    H3_EXPORT(cellToLatLng)(end, &e);
+    LatLng g = geoOf(centreOf(start)), e = geoOf(centreOf(end));
     Vec side = cross(vecOfAny(g.lat, g.lng), vecOfAny(e.lat, e.lng));
     for (; n < steps; n++) out[n + 1] = stepTowards(out[n], end, steps - n, side);
     return E_SUCCESS;
 }
 
-/* ---- local coordinates ----------------------------------------------------------------- */
+/* ---- disks and rings ------------------------------------------------------------------- */
 
-/* Position of a cell relative to its base cell's centre, by its digits alone. */
-static void positionInBase(H3Index h, int *a, int *b) {
-    *a = *b = 0;
-    for (int r = 1; r <= resOf(h); r++) {
-        down(r, a, b);
-        *a += stepA[digitAt(h, r)];
-        *b += stepB[digitAt(h, r)];
+/* Number of cells of a resolution. */
+static int64_t cellsAt(int res) { return 2 + 120 * descendants(0, res); }
+
+/* Number of cells of rings at most: were there no pentagons, or all there are. */
+static int64_t ringCells(int64_t first, int64_t last) {
+    if (last >= 13780510) return last - first ? cellsAt(MAX_H3_RES) : 6 * last;
+    return 3 * (last * (last + 1) - first * (first - 1)) + !first;
+}
+
+H3Error H3_EXPORT(maxGridDiskSize)(int k, int64_t *out) {
+    if (k < 0) return E_DOMAIN;
+    *out = ringCells(0, k);
+    return E_SUCCESS;
+}
+
+H3Error H3_EXPORT(maxGridRingSize)(int k, int64_t *out) {
+    if (k < 0) return E_DOMAIN;
+    *out = ringCells(k, k);
+    return E_SUCCESS;
+}
+
+/* Lattice points of a face and level within ranges of a, b and a - b: their indexes without
+ * sharedBits and the ways of digits below, row by row, `columns` a row. */
+typedef struct {
+    int face, res, a0, a1, b0, b1, c0, c1, columns;
+    H3Index *index;
+    uint32_t *ways;
+} Grid;
+
+/* What disks need to work on; in bulk it is kept from one to the next. */
+typedef struct {
+    void *memory;
+    int first, last, cap;        /* rings that there is room for, around a pentagon too or not */
+    int64_t count;               /* cells of these rings */
+    int32_t *a, *b;              /* lattice steps from the middle to each */
+    H3Index *index[2];           /* of grids of even and odd levels */
+    uint32_t *ways[2];
+    H3Index *cells;              /* around a pentagon: cells of one face, */
+    int32_t *onFace[5][3];       /* and a, b and place in the answer of those on each: */
+    int64_t found, foundOn[5];   /* how many in all, and on each */
+} Workshop;
+
+static int openWorkshop(Workshop *w, int first, int last, int cap) {
+    if (w->memory && w->first == first && w->last == last && w->cap >= cap) return 1;
+    int64_t n = ringCells(first, last), grid = ((int64_t)last + 6) * ((int64_t)last + 6);
+    int64_t room = cap ? n + 2 : 0, i = !first;
+    uint64_t size = (uint64_t)grid * 24 + (uint64_t)n * 8 + (uint64_t)room * 68;
+    free(w->memory);
+    w->memory = size > SIZE_MAX || n > INT32_MAX ? NULL : malloc((size_t)size);
+    if (!w->memory) return 0;
+    *w = (Workshop){.memory = w->memory, .first = first, .last = last, .cap = cap, .count = n};
+    w->index[0] = w->memory;
+    w->index[1] = w->index[0] + grid;
+    w->cells = w->index[1] + grid;
+    w->ways[0] = (uint32_t *)(w->cells + room);
+    w->ways[1] = w->ways[0] + grid;
+    w->a = (int32_t *)(w->ways[1] + grid);
+    w->b = w->a + n;
+    for (int list = 0; list < 15; list++) w->onFace[list / 3][list % 3] = w->b + n + list * room;
+    /* A ring goes counter-clockwise, alone from the cell along I on, in a disk from the next one
+     * on, as uber/h3's "unsafe" functions do. */
+    w->a[0] = w->b[0] = 0;
+    for (int ring = first; ring <= last; ring++)
+        for (int side = 0, a = ring, b = 0; side < 6; side++) {
+            int da = stepA[digitOf[(side + 2) % 6]], db = stepB[digitOf[(side + 2) % 6]];
+            for (int step = 0; step < ring; step++, i++, a += da, b += db) {
+                w->a[i] = first == last ? a : a + da;
+                w->b[i] = first == last ? b : b + db;
+            }
+        }
+    return 1;
+}
+
+/* The parents of another grid's points. Numerators of the division by 7 (see upTo) are sums of a, b
+ * and a - b in such a way that the ranges of a hexagon stay as small as they can. */
+static Grid parentsOf(Grid g) {
+    Grid p = {.face = g.face, .res = g.res - 1};
+    if (g.res & 1) {
+        p.a0 = seventh(2 * g.a0 + g.c0), p.a1 = seventh(2 * g.a1 + g.c1);
+        p.b0 = seventh(g.a0 + 2 * g.b0), p.b1 = seventh(g.a1 + 2 * g.b1);
+        p.c0 = seventh(2 * g.c0 - g.b1) - 1, p.c1 = seventh(2 * g.c1 - g.b0) + 1;
+    } else {
+        p.a0 = seventh(2 * g.a0 + g.b0), p.a1 = seventh(2 * g.a1 + g.b1);
+        p.b0 = seventh(2 * g.b0 - g.c1), p.b1 = seventh(2 * g.b1 - g.c0);
+        p.c0 = seventh(g.a0 + 2 * g.c0) - 1, p.c1 = seventh(g.a1 + 2 * g.c1) + 1;
+    }
+    p.columns = p.b1 - p.b0 + 1;
+    return p;
+}
+
+/* Fill a grid, parents first. */
+static void fillGrid(Grid *g, Workshop *w) {
+    const int res = g->res;
+    Grid parents = {.res = -1};
+    if (res > 0) {
+        parents = parentsOf(*g);
+        fillGrid(&parents, w);
+    }
+    const Grid above = parents;
+    H3Index *restrict index = g->index = w->index[res & 1];
+    uint32_t *restrict ways = g->ways = w->ways[res & 1];
+    for (int a = g->a0; a <= g->a1; a++) {
+        int low = (int)larger(g->b0, a - g->c1), high = (int)smaller(g->b1, a - g->c0);
+        int at = (a - g->a0) * g->columns + (low - g->b0);
+        for (int b = low; b <= high; b++, at++) {
+            if (res == 0) {
+                index[at] = topOf((Spot){g->face, a, b}, &ways[at]);
+                continue;
+            }
+            int p, q, digit = upTo(res, a, b, &p, &q);
+            int parent = (p - above.a0) * above.columns + (q - above.b0);
+            index[at] = above.index[parent] | childBits(above.ways[parent], digit, res);
+            ways[at] = T.nextWays[above.ways[parent] >> WAYS_STATE][digit];
+        }
     }
 }
+
+/* The cells of n lattice points, their parents being the grid. */
+#define CHILDREN_PARAMS                                                                    \
+    Grid g, Frame f, const int32_t *restrict a, const int32_t *restrict b, int64_t n, int res, \
+        H3Index *restrict out
+INLINE void childrenOf(int parity, CHILDREN_PARAMS) {
+    const H3Index *restrict index = g.index, shared = sharedBits(res);
+    const uint32_t *restrict ways = g.ways;
+    for (int64_t i = 0; i < n; i++) {
+        Spot s = inFrame(f, a[i], b[i]);
+        int p, q, digit = upTo(parity, s.a, s.b, &p, &q), at = (p - g.a0) * g.columns + (q - g.b0);
+        out[i] = index[at] | childBits(ways[at], digit, res) | shared;
+    }
+}
+INLINE void childrenBody(CHILDREN_PARAMS) { /* two loops, each without a choice */
+    if (res & 1) childrenOf(1, g, f, a, b, n, res, out);
+    else childrenOf(2, g, f, a, b, n, res, out);
+}
+LEVELS(children, childrenBody, (CHILDREN_PARAMS), (g, f, a, b, n, res, out))
+
+/* The cells of n lattice points of one face; `range` holds the points at least. */
+static void cellsOnFace(Grid range, Frame f, const int32_t *a, const int32_t *b, int64_t n,
+                        Workshop *w, H3Index *out) {
+    if (range.res > 0 && n > 8) {
+        Grid parents = parentsOf(range);
+        fillGrid(&parents, w);
+        children(parents, f, a, b, n, range.res, out);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) out[i] = encodeOnFace(inFrame(f, a[i], b[i]), range.res, NULL);
+}
+
+/* Do all cells within k steps lie on the face of s? Then the plane is enough. */
+static int diskFits(Spot s, int res, int k) {
+    int64_t room = T.limit[EVEN(res)] - ((int64_t)k + 2) * 2 * (res & 1 ? 3 : 1);
+    return room >= 0 && edgeBeyond(evenSpot(s, res), (int)room) < 0;
+}
+
+/* The five faces around a pentagon, laid flat around it: 0 is the face of the origin, the others
+ * follow counter-clockwise; a sixth place is empty. */
+typedef struct {
+    int res;
+    Spot origin;   /* in the plane around the pentagon, axes turned to face 0 */
+    int turns;     /* from these axes to the face's */
+    Frame faces[5];
+} Cap;
+
+static Cap capOf(Spot s, int res) {
+    static const int cornerOfFace[3][2] = {{2, 0}, {0, 2}, {-2, -2}};
+    Spot e = evenSpot(s, res);
+    int towards[3] = {2 * e.a - e.b, 2 * e.b - e.a, -e.a - e.b}, at = 0, c = 0;
+    for (int i = 1; i < 3; i++) c = towards[i] > towards[c] ? i : c;
+    int base = T.base[s.face][cornerOfFace[c][0] + 2][cornerOfFace[c][1] + 2];
+    while (cornerSpot(base, at).face != s.face) at++;
+    Cap cap = {.res = res};
+    for (int m = 0; m < 5; m++) {
+        Spot spot = cornerSpot(base, at + m);
+        int turns = sextantFrom(spot.a, spot.b);
+        grow(res, &spot.a, &spot.b);
+        cap.faces[m] = frameOf(spot, turns - (m < 3 ? m : m + 1));
+        if (m == 0) cap.turns = turns;
+    }
+    cap.origin = (Spot){s.face, s.a - cap.faces[0].at.a, s.b - cap.faces[0].at.b};
+    turn(-cap.turns, &cap.origin.a, &cap.origin.b);
+    return cap;
+}
+
+/* Does the disk stay on the five faces? */
+static int capHolds(const Cap *cap, int k) {
+    Spot e = evenSpot(cap->origin, cap->res);
+    int64_t room = 3 * (int64_t)T.limit[EVEN(cap->res)] - (int64_t)k * (cap->res & 1 ? 5 : 2);
+    for (int m = 0; m < 6; m++) {
+        if (2 * (int64_t)e.a - e.b > room) return 0;
+        turn(1, &e.a, &e.b);
+    }
+    return 1;
+}
+
+/* The place 0..5 of a point of the plane: its direction in sixths, -30..30 degrees being 0. */
+static int placeOf(const Cap *cap, int a, int b) {
+    if (cap->res & 1) down(2, &a, &b);
+    int u = a + b, v = a - 2 * b, w = b - 2 * a; /* signs: beside -30, 30 and 90 degrees */
+    if (u >= 0 && v > 0) return 0;
+    if (v <= 0 && w < 0) return 1;
+    if (w >= 0 && u > 0) return 2;
+    if (u <= 0 && v < 0) return 3;
+    if (v >= 0 && w > 0) return 4;
+    return u < 0 ? 5 : 0; /* the pentagon itself is at 0 */
+}
+
+/* A cell of a ring is found at (a, b) of the plane. */
+static void keep(const Cap *cap, int place, int a, int b, Workshop *w) {
+    int face = place < 3 ? place : place - 1;
+    int64_t i = w->foundOn[face]++;
+    Spot s = inFrame(cap->faces[face], a, b);
+    w->onFace[face][0][i] = s.a;
+    w->onFace[face][1][i] = s.b;
+    w->onFace[face][2][i] = (int32_t)w->found++;
+}
+
+/* Rings around the origin in the cap's plane. The sixth that is empty (place 3) is entered from
+ * both sides: its points are also the cells of places 4 and 2, seen past the pentagon. What is
+ * nearer that way comes from there. */
+static void ringsOnCap(const Cap *cap, int turns, Workshop *w, int *distances) {
+    const Spot o = cap->origin;
+    const Frame from = frameOf(o, turns - cap->turns);
+    int64_t i = 0;
+    for (int ring = w->first; ring <= w->last; ring++) {
+        int64_t before = w->found;
+        for (int64_t end = i + ringCells(ring, ring); i < end; i++) {
+            Spot s = inFrame(from, w->a[i], w->b[i]);
+            int place = placeOf(cap, s.a, s.b);
+            if (place < 2 || place > 4) {
+                keep(cap, place, s.a, s.b, w);
+                continue;
+            }
+            int a1 = s.a - s.b, b1 = s.a, a2 = s.b, b2 = s.b - s.a; /* turned once, back once */
+            int64_t past = stepsTo(a1 - o.a, b1 - o.b), pastBack = stepsTo(a2 - o.a, b2 - o.b);
+            if (place == 2 && past >= ring) keep(cap, place, s.a, s.b, w);
+            if (place == 4 && pastBack >= ring) keep(cap, place, s.a, s.b, w);
+            if (place == 3 && past > ring) keep(cap, 4, a1, b1, w);
+            if (place == 3 && pastBack > ring) keep(cap, 2, a2, b2, w);
+        }
+        while (distances && before < w->found) distances[before++] = ring;
+    }
+}
+
+/* The ranges that hold n lattice points. */
+static Grid rangeOf(int face, int res, const int32_t *a, const int32_t *b, int64_t n) {
+    Grid r = {face, res, a[0], a[0], b[0], b[0], a[0] - b[0], a[0] - b[0], 0, NULL, NULL};
+    for (int64_t i = 1; i < n; i++) {
+        int c = a[i] - b[i];
+        r.a0 = (int)smaller(r.a0, a[i]), r.a1 = (int)larger(r.a1, a[i]);
+        r.b0 = (int)smaller(r.b0, b[i]), r.b1 = (int)larger(r.b1, b[i]);
+        r.c0 = (int)smaller(r.c0, c), r.c1 = (int)larger(r.c1, c);
+    }
+    return r;
+}
+
+/* Cells of rings on the five faces around a pentagon; returns their number. */
+static int64_t ringsAroundPentagon(const Cap *cap, int turns, Workshop *w, H3Index *out,
+                                   int *distances) {
+    w->found = 0;
+    memset(w->foundOn, 0, sizeof w->foundOn);
+    ringsOnCap(cap, turns, w, distances);
+    for (int m = 0; m < 5; m++) {
+        int32_t *a = w->onFace[m][0], *b = w->onFace[m][1], *place = w->onFace[m][2];
+        Spot centre = {cap->faces[m].at.face, 0, 0};
+        int64_t n = w->foundOn[m];
+        if (!n) continue;
+        Grid range = rangeOf(centre.face, cap->res, a, b, n);
+        cellsOnFace(range, frameOf(centre, 0), a, b, n, w, w->cells);
+        for (int64_t i = 0; i < n; i++) out[place[i]] = w->cells[i];
+    }
+    return w->found;
+}
+
+/* n / d rounded down. */
+static int floorOf(int n, int d) { return n / d - (n % d != 0 && n < 0); }
+
+typedef struct { H3Index cell; int64_t distance; } Found;
+
+/* The cells of a face that are in rings; returns their number. Row by row: distances change by one
+ * a step, so that what is too near or too far by n steps is passed over by n. */
+static int64_t sieveFace(int face, Spot origin, int res, int first, int last, Found *found) {
+    static const int us[2][3] = {{1, -2, 1}, {4, -5, 1}}, vs[2][3] = {{1, 1, 2}, {1, 4, 5}};
+    const int limit = T.limit[EVEN(res)], *u = us[res & 1], *v = vs[res & 1];
+    Spot seen[MOST_IMAGES];
+    int count = seenFrom(face, origin, res, seen), turns;
+    int64_t n = 0;
+    for (int a = -limit; a <= limit; a++) {
+        int64_t high = smaller(floorOf(limit - u[0] * a, v[0]), floorOf(limit - u[1] * a, v[1]));
+        for (int b = -floorOf(limit - u[2] * a, v[2]); b <= high;) {
+            int64_t d = INT64_MAX;
+            for (int i = 0; i < count; i++) d = smaller(d, stepsTo(seen[i].a - a, seen[i].b - b));
+            if (d < first || d > last) {
+                b += (int)(d < first ? first - d : d - last);
+                continue;
+            }
+            Spot s = {face, a, b++};
+            H3Index h = encodeOnFace(s, res, NULL);
+            int rim = edgeBeyond(evenSpot(s, res), limit - 1) >= 0; /* another face has it, too */
+            if (!rim || decode(h, &turns).face == face) found[n++] = (Found){h, d};
+        }
+    }
+    return n;
+}
+
+/* Rings of any size, by the distance of every cell that may be in them. */
+static int64_t ringsAnywhere(Spot origin, int res, int first, int last, H3Index *out,
+                             int *distances) {
+    int64_t farthest = (res & 1 ? 3 : 6) * (int64_t)T.limit[EVEN(res)], n = 0, at = 0; /* more */
+    if (first > farthest) return 0;
+    if (last > farthest) last = (int)farthest;
+    int64_t most = ringCells(first, last), all = cellsAt(res), rings = (int64_t)last - first + 1;
+    Found *found = malloc((size_t)smaller(most, all) * sizeof *found);
+    int64_t *next = calloc((size_t)rings, sizeof *next); /* where the next cell of a ring goes */
+    for (int face = 0; found && next && face < FACES; face++)
+        n += sieveFace(face, origin, res, first, last, found + n);
+    for (int64_t i = 0; i < n; i++) next[found[i].distance - first]++;
+    for (int64_t ring = 0; next && ring < rings; ring++) {
+        int64_t count = next[ring];
+        next[ring] = at;
+        at += count;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t place = next[found[i].distance - first]++;
+        out[place] = found[i].cell;
+        if (distances) distances[place] = (int)found[i].distance;
+    }
+    n = found && next ? n : -(int64_t)E_MEMORY_ALLOC;
+    free(found);
+    free(next);
+    return n;
+}
+
+static void ringNumbers(int first, int last, int *distances) {
+    for (int ring = first; distances && ring <= last; ring++)
+        for (int64_t i = ringCells(ring, ring); i > 0; i--) *distances++ = ring;
+}
+
+/* All cells at first..last steps, nearest first; their number or -H3Error. `origin` is valid. */
+static int64_t rings(H3Index origin, int first, int last, Workshop *w, H3Index *out,
+                     int *distances) {
+    int turns, res = resOf(origin);
+    Spot s = decode(origin, &turns);
+    int fits = diskFits(s, res, last);
+    Cap cap = fits ? (Cap){.res = res} : capOf(s, res);
+    if (!fits && !capHolds(&cap, last)) return ringsAnywhere(s, res, first, last, out, distances);
+    if (!openWorkshop(w, first, last, !fits)) return -(int64_t)E_MEMORY_ALLOC;
+    if (!fits) return ringsAroundPentagon(&cap, turns, w, out, distances);
+    int c = s.a - s.b, k = last;
+    Grid range = {s.face, res, s.a - k, s.a + k, s.b - k, s.b + k, c - k, c + k, 0, NULL, NULL};
+    cellsOnFace(range, frameOf(s, turns), w->a, w->b, w->count, w, out);
+    ringNumbers(first, last, distances);
+    return w->count;
+}
+
+static H3Error ringsPadded(H3Index origin, int first, int last, H3Index *out, int *distances) {
+    if (last < 0) return E_DOMAIN;
+    if (!isCell(origin)) return E_CELL_INVALID;
+    Workshop w = {.memory = NULL};
+    int64_t n = rings(origin, first, last, &w, out, distances);
+    free(w.memory);
+    if (n < 0) return (H3Error)-n;
+    for (; n < ringCells(first, last); n++) {
+        out[n] = H3_NULL;
+        if (distances) distances[n] = 0;
+    }
+    return E_SUCCESS;
+}
+
+H3Error H3_EXPORT(gridDiskDistances)(H3Index origin, int k, H3Index *out, int *distances) {
+    return ringsPadded(origin, 0, k, out, distances);
+}
+
+H3Error H3_EXPORT(gridDiskDistancesSafe)(H3Index origin, int k, H3Index *out, int *distances) {
+    return ringsPadded(origin, 0, k, out, distances);
+}
+
+H3Error H3_EXPORT(gridDisk)(H3Index origin, int k, H3Index *out) {
+    return ringsPadded(origin, 0, k, out, NULL);
+}
+
+H3Error H3_EXPORT(gridRing)(H3Index origin, int k, H3Index *out) {
+    return ringsPadded(origin, k, k, out, NULL);
+}
+
+/* In the order of the official "unsafe" functions. Where no pentagon is within reach, the plane of
+ * the origin's face holds the disk, unfolded over whatever edges: a pentagon is nearer than what
+ * could be seen on both sides of it. */
+static H3Error ringsUnsafe(H3Index origin, int first, int last, H3Index *out, int *distances) {
+    if (last < 0) return E_DOMAIN;
+    if (!isCell(origin)) return E_CELL_INVALID;
+    int turns, res = resOf(origin);
+    Spot s = decode(origin, &turns);
+    if (diskFits(s, res, last)) return ringsPadded(origin, first, last, out, distances);
+    H3Index pentagons[12];
+    H3_EXPORT(getPentagons)(res, pentagons);
+    for (int i = 0; i < 12; i++)
+        if (stepsBetween(origin, pentagons[i]) <= last) return E_PENTAGON;
+    Workshop w = {.memory = NULL};
+    if (!openWorkshop(&w, first, last, 0)) return E_MEMORY_ALLOC;
+    for (int64_t i = 0; i < w.count; i++)
+        out[i] = encode(inFrame(frameOf(s, turns), w.a[i], w.b[i]), res, NULL);
+    free(w.memory);
+    ringNumbers(first, last, distances);
+    return E_SUCCESS;
+}
+
+H3Error H3_EXPORT(gridDiskUnsafe)(H3Index origin, int k, H3Index *out) {
+    return ringsUnsafe(origin, 0, k, out, NULL);
+}
+
+H3Error H3_EXPORT(gridDiskDistancesUnsafe)(H3Index origin, int k, H3Index *out, int *distances) {
+    return ringsUnsafe(origin, 0, k, out, distances);
+}
+
+H3Error H3_EXPORT(gridRingUnsafe)(H3Index origin, int k, H3Index *out) {
+    return ringsUnsafe(origin, k, k, out, NULL);
+}
+
+H3Error H3_EXPORT(gridDisksUnsafe)(const H3Index *cells, int length, int k, H3Index *out) {
+    H3Error err = k < 0 ? E_DOMAIN : E_SUCCESS;
+    for (int i = 0; !err && i < length; i++, out += ringCells(0, k))
+        err = H3_EXPORT(gridDiskUnsafe)(cells[i], k, out);
+    return err;
+}
+
+/* ---- local coordinates ----------------------------------------------------------------- */
 
 /* Around a pentagon, the turn that moves the sextant of digit `to` beside the sextant of `from`,
  * over the gap where K is missing; 9: they are not side by side. */
@@ -1419,82 +1589,73 @@ static int overGap(int from, int to) {
     return apart == 4 ? 1 : apart == -4 ? -1 : 9;
 }
 
-static int directionOfBase(int from, int to) {
-    int digit = 1;
-    while (digit < 7 && T.around[from][digit] != to) digit++;
+/* The digit of the way from one base cell to another, NO_DIGIT if they are not side by side, and
+ * the turns between their digits. */
+static int directionOfBase(int from, int to, int *turns) {
+    int digit = K_DIGIT;
+    while (digit < NO_DIGIT && neighbourAt(cellOf(from, 0), digit, turns) != cellOf(to, 0)) digit++;
     return digit;
 }
 
 /* Lattice position in the digits' axes of the origin's base cell, around that one's centre. */
 static H3Error localOf(H3Index origin, H3Index h, int *a, int *b) {
-    int from = baseOf(origin), to = baseOf(h), res = resOf(h), gap = 0, turns;
-    positionInBase(h, a, b);
-    if (from == to) {
-        if (T.pentagon[from]) gap = overGap(leading(origin), leading(h));
-        if (gap == 9) return E_FAILED;
-        turn(gap, a, b);
-        return E_SUCCESS;
-    }
-    int dir = directionOfBase(from, to);
+    int from = baseOf(origin), to = baseOf(h), dir = CENTER, turns = 0, before = 0, after = 0;
+    if (from != to) dir = directionOfBase(from, to, &turns);
     if (dir == NO_DIGIT) return E_FAILED;
-    turns = T.aroundTurns[from][dir];
-    if (T.pentagon[to]) { /* axes of the pentagon: those in which the origin lies opposite */
-        int back = directionOfBase(to, from);
-        gap = overGap(back, leading(h));
-        if (gap == 9) return E_FAILED;
-        turn(gap, a, b);
+    if (dir && isFiveBase(to)) { /* axes of the pentagon: those in which the origin lies opposite */
+        int back = directionOfBase(to, from, &turns);
+        before = overGap(back, leading(h));
         turns = sextant[back] + 3 - sextant[dir];
-        gap = 0;
-    } else if (T.pentagon[from]) {
-        gap = overGap(leading(origin), dir);
-        if (gap == 9) return E_FAILED;
+    } else if (isFiveBase(from)) {
+        after = overGap(leading(origin), dir ? dir : leading(h));
     }
+    if (before == 9 || after == 9) return E_FAILED;
     int c = stepA[dir], d = stepB[dir];
-    grow(res, &c, &d);
-    turn(-turns, a, b);
+    grow(resOf(h), &c, &d);
+    *a = *b = 0;
+    for (int r = 1; r <= resOf(h); r++) {
+        down(r, a, b);
+        *a += stepA[digitAt(h, r)];
+        *b += stepB[digitAt(h, r)];
+    }
+    turn(before - turns, a, b);
     *a += c;
     *b += d;
-    turn(gap, a, b);
+    turn(after, a, b);
     return E_SUCCESS;
 }
 
 H3Error H3_EXPORT(cellToLocalIj)(H3Index origin, H3Index h, uint32_t mode, CoordIJ *out) {
-    int a, b;
     if (mode) return E_OPTION_INVALID;
     H3Error err = twoCells(origin, h);
-    if (!err) err = localOf(origin, h, &a, &b);
-    if (err) return err;
-    out->i = a;
-    out->j = b;
-    return E_SUCCESS;
+    return err ? err : localOf(origin, h, &out->i, &out->j);
 }
 
 H3Error H3_EXPORT(localIjToCell)(H3Index origin, const CoordIJ *ij, uint32_t mode, H3Index *out) {
     if (mode) return E_OPTION_INVALID;
     if (!isCell(origin)) return E_CELL_INVALID;
     int res = resOf(origin), from = baseOf(origin);
-    if (stepsTo(ij->i, ij->j) > 4 * (int64_t)T.limit[res + (res & 1)]) return E_FAILED;
-    /* Around a pentagon the way may lead over its gap: what comes back where it began is right. */
+    if (stepsTo(ij->i, ij->j) > 4 * (int64_t)T.limit[EVEN(res)]) return E_FAILED;
+    /* The way may lead over a pentagon's gap, at its beginning or end: what comes back is right. */
     static const int8_t gaps[3] = {0, -1, 1};
-    for (int i = 0; i < (T.pentagon[from] ? 3 : 1); i++) {
-        int a = ij->i, b = ij->j;
-        turn(gaps[i], &a, &b);
-        H3Index digits = blank(res, 0) ^ usedDigits(res);
-        for (int r = res; r > 0; r--) {
-            digits |= (H3Index)upTo(r, a, b, &a, &b) << DIGIT_SHIFT(r);
+    for (int i = 0; i < 9; i++) {
+        int a = ij->i, b = ij->j, dir = CENTER, turns = 0;
+        H3Index h = sharedBits(res), base = cellOf(from, 0);
+        turn(gaps[i / 3], &a, &b);
+        for (int r = res; r > 0; r--) h |= (H3Index)upTo(r, a, b, &a, &b) << DIGIT_SHIFT(r);
+        while (dir < NO_DIGIT && (stepA[dir] != a || stepB[dir] != b)) dir++;
+        if (dir == NO_DIGIT) continue;
+        if (dir) base = neighbourAt(base, dir, &turns);
+        if (!base) continue;
+        if (dir && isFive(base)) {
+            int back = directionOfBase(baseOf(base), from, &turns);
+            turns = sextant[back] + 3 - sextant[dir];
         }
-        if (stepsTo(a, b) > 1) continue;
-        int dir = digitOfStep(a, b), base = dir ? T.around[from][dir] : from;
-        if (base >= NUM_BASE_CELLS) continue;
-        int turns = !dir ? 0 : !T.pentagon[base] ? T.aroundTurns[from][dir]
-                             : sextant[directionOfBase(base, from)] + 3 - sextant[dir];
-        for (int j = 0; j < (dir && T.pentagon[base] ? 3 : 1); j++) {
-            H3Index h = turnIndex(turns + gaps[j], digits) | (H3Index)base << 45;
-            if (!isCell(h) || localOf(origin, h, &a, &b) != E_SUCCESS) continue;
-            if (a != ij->i || b != ij->j) continue;
-            *out = h;
-            return E_SUCCESS;
-        }
+        h = turnIndex(turns + gaps[i % 3], h) | (H3Index)baseOf(base) << 45;
+        if (!isCell(h) || localOf(origin, h, &a, &b) != E_SUCCESS) continue;
+        if (a != ij->i || b != ij->j) continue;
+        *out = h;
+        return E_SUCCESS;
     }
     return E_FAILED;
 }
@@ -1502,11 +1663,6 @@ H3Error H3_EXPORT(localIjToCell)(H3Index origin, const CoordIJ *ij, uint32_t mod
 /* ---- hierarchy ------------------------------------------------------------------------- */
 
 int H3_EXPORT(isValidCell)(H3Index h) { return (int)validity(h); }
-
-int H3_EXPORT(isPentagon)(H3Index h) {
-    ready();
-    return isFive(h);
-}
 
 H3Error H3_EXPORT(cellToParent)(H3Index cell, int parentRes, H3Index *out) {
     if (!isCell(cell)) return E_CELL_INVALID;
@@ -1516,47 +1672,34 @@ H3Error H3_EXPORT(cellToParent)(H3Index cell, int parentRes, H3Index *out) {
     return E_SUCCESS;
 }
 
-static H3Error childCheck(H3Index cell, int childRes) {
+H3Error H3_EXPORT(cellToChildrenSize)(H3Index cell, int childRes, int64_t *out) {
     if (!isCell(cell)) return E_CELL_INVALID;
-    return childRes < resOf(cell) || childRes > MAX_H3_RES ? E_RES_DOMAIN : E_SUCCESS;
+    if (childRes < resOf(cell) || childRes > MAX_H3_RES) return E_RES_DOMAIN;
+    *out = descendants(isFive(cell), childRes - resOf(cell));
+    return E_SUCCESS;
 }
 
 H3Error H3_EXPORT(cellToCenterChild)(H3Index cell, int childRes, H3Index *out) {
-    H3Error err = childCheck(cell, childRes);
+    int64_t size;
+    H3Error err = H3_EXPORT(cellToChildrenSize)(cell, childRes, &size);
     if (!err) *out = centreChild(cell, childRes);
     return err;
-}
-
-/* Descendants of a hexagon, or of a pentagon, `levels` below. */
-static int64_t descendants(int pentagon, int levels) {
-    int64_t all = 1;
-    while (levels-- > 0) all *= 7;
-    return pentagon ? 1 + 5 * (all - 1) / 6 : all;
-}
-
-H3Error H3_EXPORT(cellToChildrenSize)(H3Index cell, int childRes, int64_t *out) {
-    H3Error err = childCheck(cell, childRes);
-    if (!err) *out = descendants(isFive(cell), childRes - resOf(cell));
-    return err;
-}
-
-/* `count` descendants in index order from the one given on. */
-static void childrenFrom(H3Index h, int top, int64_t count, H3Index *out) {
-    int res = resOf(h), pentagon = T.pentagon[baseOf(h)];
-    for (int64_t i = 0; i < count; i++) {
-        out[i] = h;
-        int r = res; /* count up in base 7, the finest digit first */
-        for (; r > top && digitAt(h, r) == IJ_DIGIT; r--) h = withDigit(h, r, CENTER);
-        if (r > top) h = withDigit(h, r, digitAt(h, r) + 1);
-        if (pentagon && leading(h) == K_DIGIT) h = withDigit(h, r, J_DIGIT); /* K is missing */
-    }
 }
 
 H3Error H3_EXPORT(cellToChildren)(H3Index cell, int childRes, H3Index *out) {
     int64_t size;
     H3Error err = H3_EXPORT(cellToChildrenSize)(cell, childRes, &size);
-    if (!err) childrenFrom(centreChild(cell, childRes), resOf(cell), size, out);
-    return err;
+    if (err) return err;
+    int top = resOf(cell), pentagon = isFive(cell);
+    H3Index h = centreChild(cell, childRes);
+    for (int64_t i = 0; i < size; i++) {
+        out[i] = h;
+        int r = childRes; /* count up in base 7, the finest digit first */
+        for (; r > top && digitAt(h, r) == IJ_DIGIT; r--) h = withDigit(h, r, CENTER);
+        if (r > top) h = withDigit(h, r, digitAt(h, r) + 1);
+        if (pentagon && leading(h) == K_DIGIT) h = withDigit(h, r, J_DIGIT); /* K is missing */
+    }
+    return E_SUCCESS;
 }
 
 H3Error H3_EXPORT(cellToChildPos)(H3Index child, int parentRes, int64_t *out) {
@@ -1566,11 +1709,9 @@ H3Error H3_EXPORT(cellToChildPos)(H3Index child, int parentRes, int64_t *out) {
     int pentagon = isFive(parent);
     *out = 0;
     for (int r = parentRes + 1; r <= resOf(child); r++) {
-        int digit = digitAt(child, r), below = resOf(child) - r;
-        if (pentagon && digit) /* the middle, then the others without K */
-            *out += descendants(1, below) + (digit - 2) * descendants(0, below);
-        else
-            *out += digit * descendants(0, below);
+        int digit = digitAt(child, r), below = resOf(child) - r; /* a pentagon's second is J */
+        int64_t first = descendants(pentagon, below), each = descendants(0, below);
+        if (digit) *out += first + (digit - 1 - pentagon) * each;
         pentagon = pentagon && !digit;
     }
     return E_SUCCESS;
@@ -1584,15 +1725,10 @@ H3Error H3_EXPORT(childPosToCell)(int64_t childPos, H3Index parent, int childRes
     if (childPos < 0 || childPos >= descendants(pentagon, childRes - res)) return E_DOMAIN;
     H3Index h = centreChild(parent, childRes);
     for (int r = res + 1; r <= childRes; r++) {
-        int64_t each = descendants(0, childRes - r), digit = childPos / each;
-        if (pentagon) {
-            int64_t middle = descendants(1, childRes - r);
-            digit = childPos < middle ? 0 : 2 + (childPos - middle) / each;
-            childPos -= digit ? middle + (digit - 2) * each : 0;
-            pentagon = !digit;
-        } else {
-            childPos -= digit * each;
-        }
+        int64_t first = descendants(pentagon, childRes - r), each = descendants(0, childRes - r);
+        int64_t digit = childPos < first ? 0 : 1 + pentagon + (childPos - first) / each;
+        if (digit) childPos -= first + (digit - 1 - pentagon) * each;
+        pentagon = pentagon && !digit;
         h = withDigit(h, r, (int)digit);
     }
     *child = h;
@@ -1610,14 +1746,13 @@ int H3_EXPORT(pentagonCount)(void) { return 12; }
 
 H3Error H3_EXPORT(getPentagons)(int res, H3Index *out) {
     if (res < 0 || res > MAX_H3_RES) return E_RES_DOMAIN;
-    ready();
     for (int base = 0; base < NUM_BASE_CELLS; base++)
-        if (T.pentagon[base]) *out++ = centreChild(blank(0, base), res);
+        if (kindOf(base)) *out++ = cellOf(base, res);
     return E_SUCCESS;
 }
 
 H3Error H3_EXPORT(getRes0Cells)(H3Index *out) {
-    for (int base = 0; base < NUM_BASE_CELLS; base++) out[base] = blank(0, base);
+    for (int base = 0; base < NUM_BASE_CELLS; base++) out[base] = cellOf(base, 0);
     return E_SUCCESS;
 }
 
@@ -1630,12 +1765,11 @@ H3Error H3_EXPORT(getIndexDigit)(H3Index h, int res, int *out) {
 H3Error H3_EXPORT(constructCell)(int res, int baseCell, const int *digits, H3Index *out) {
     if (res < 0 || res > MAX_H3_RES) return E_RES_DOMAIN;
     if (baseCell < 0 || baseCell >= NUM_BASE_CELLS) return E_BASE_CELL_DOMAIN;
-    ready();
-    H3Index h = blank(res, baseCell);
+    H3Index h = cellOf(baseCell, res);
     for (int r = 1; r <= res; r++) {
         if (digits[r - 1] < 0 || digits[r - 1] > 6) return E_DIGIT_DOMAIN;
         h = withDigit(h, r, digits[r - 1]);
-        if (T.pentagon[baseCell] && leading(parentAt(h, r)) == K_DIGIT) return E_DELETED_DIGIT;
+        if (kindOf(baseCell) && leading(h) == K_DIGIT) return E_DELETED_DIGIT;
     }
     *out = h;
     return E_SUCCESS;
@@ -1672,8 +1806,7 @@ H3Error H3_EXPORT(compactCells)(const H3Index *cells, H3Index *out, int64_t n) {
             int res = resOf(last);
             if (res == 0 || digitAt(last, res) != IJ_DIGIT) break;
             H3Index parent = parentAt(last, res - 1);
-            int64_t family = isFive(parent) ? 6 : 7;
-            int64_t siblings = 0;
+            int64_t family = isFive(parent) ? 6 : 7, siblings = 0;
             while (siblings < family && siblings < top && resOf(out[top - 1 - siblings]) == res &&
                    parentAt(out[top - 1 - siblings], res - 1) == parent)
                 siblings++;
@@ -1727,8 +1860,7 @@ int H3_EXPORT(isValidDirectedEdge)(H3Index edge) {
 }
 
 H3Error H3_EXPORT(cellsToDirectedEdge)(H3Index origin, H3Index destination, H3Index *out) {
-    if (!isCell(origin) || !isCell(destination))
-        return E_CELL_INVALID;
+    if (!isCell(origin) || !isCell(destination)) return E_CELL_INVALID;
     for (int digit = K_DIGIT; digit <= IJ_DIGIT; digit++) {
         if (neighbourAt(origin, digit, NULL) != destination) continue;
         *out = withMode(origin, EDGE_MODE, digit);
@@ -1771,11 +1903,9 @@ H3Error H3_EXPORT(reverseDirectedEdge)(H3Index edge, H3Index *out) {
 H3Error H3_EXPORT(directedEdgeToBoundary)(H3Index edge, CellBoundary *gp) {
     if (!H3_EXPORT(isValidDirectedEdge)(edge)) return E_DIR_EDGE_INVALID;
     H3Index origin = originOf(edge);
-    int digit = reservedOf(edge), turns, first = 0;
-    if (isFive(origin)) {
-        const uint8_t *order = pentagonOrder[resOf(origin) & 1];
-        while (order[first] != sextant[digit]) first++;
-        if (!(resOf(origin) & 1)) first = (first + 4) % 5;
+    int digit = reservedOf(edge), turns, first = 3;
+    if (isFive(origin)) { /* corners 3, 4 lie beside the first of the five neighbours, and so on */
+        while (five[(first + 2) % 5] != sextant[digit]) first++;
     } else {
         decodeEven(origin, &turns); /* corners 5, 0 lie beside the first axis, and so on */
         first = (sextant[digit] + turns + 12 + 5) % 6;
@@ -1786,47 +1916,26 @@ H3Error H3_EXPORT(directedEdgeToBoundary)(H3Index edge, CellBoundary *gp) {
 
 /* ---- vertexes -------------------------------------------------------------------------- */
 
-static Vec vertexVec(H3Index cell, int number) {
-    Outline o;
-    outlineOf(cell, number, 1, &o);
-    return unit(o.points[0]);
-}
-
-/* The neighbours on both sides of a cell's corner. */
-static void besideCorner(H3Index cell, int number, H3Index out[2]) {
-    int turns, res = resOf(cell);
-    if (isFive(cell)) {
-        int next = (number + (res & 1 ? 4 : 1)) % 5;
-        out[0] = neighbourAt(cell, digitOf[pentagonOrder[res & 1][number]], NULL);
-        out[1] = neighbourAt(cell, digitOf[pentagonOrder[res & 1][next]], NULL);
-        return;
-    }
-    Spot s = decode(cell, &turns);
-    for (int i = 0; i < 2; i++) {
-        int digit = digitOf[(number + i) % 6];
-        out[i] = encode((Spot){s.face, s.a + stepA[digit], s.b + stepB[digit]}, res, NULL);
+/* The three cells around a corner, the lowest first. */
+static void aroundCorner(H3Index cell, int number, H3Index out[3]) {
+    int k = number + (cornersOf(cell) == 5);
+    H3Index all[3] = {cell, beside(cell, k), beside(cell, k + 1)};
+    for (int i = 0; i < 3; i++) {
+        int below = (all[0] < all[i]) + (all[1] < all[i]) + (all[2] < all[i]);
+        out[below] = all[i];
     }
 }
 
 H3Error H3_EXPORT(cellToVertex)(H3Index cell, int number, H3Index *out) {
     if (!isCell(cell)) return E_CELL_INVALID;
     if (number < 0 || number >= cornersOf(cell)) return E_DOMAIN;
-    /* A vertex belongs to the lowest of its three cells. */
-    H3Index beside[2], owner = cell;
-    besideCorner(cell, number, beside);
-    for (int i = 0; i < 2; i++) owner = beside[i] < owner ? beside[i] : owner;
-    if (owner != cell) {
-        Vec at = vertexVec(cell, number);
-        double most = -1.0, least = 9.0;
-        for (int i = 0; i < cornersOf(owner); i++) {
-            Vec apart = along(vertexVec(owner, i), -1.0, at);
-            most = dot(apart, apart);
-            if (most >= least) continue;
-            least = most;
-            number = i;
-        }
+    H3Index cells[3], its[3] = {H3_NULL};
+    aroundCorner(cell, number, cells); /* a vertex belongs to the lowest of its cells */
+    for (int i = 0; i < 6 && cells[0] != cell && memcmp(its, cells, sizeof its); i++) {
+        aroundCorner(cells[0], i, its);
+        number = i;
     }
-    *out = withMode(owner, VERTEX_MODE, number);
+    *out = withMode(cells[0], VERTEX_MODE, number);
     return E_SUCCESS;
 }
 
@@ -1852,8 +1961,7 @@ H3Error H3_EXPORT(vertexToLatLng)(H3Index vertex, LatLng *g) {
 }
 
 int H3_EXPORT(isValidIndex)(H3Index h) {
-    return isCell(h) || H3_EXPORT(isValidDirectedEdge)(h) ||
-           H3_EXPORT(isValidVertex)(h);
+    return isCell(h) || H3_EXPORT(isValidDirectedEdge)(h) || H3_EXPORT(isValidVertex)(h);
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -1863,10 +1971,8 @@ H3Error H3_EXPORT(stringToH3)(const char *str, H3Index *out) {
     int n = 0;
     for (; str[n]; n++) {
         char c = str[n];
-        int v = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+        int letter = c >= 'a' && c <= 'f' ? c - 'a' : c >= 'A' && c <= 'F' ? c - 'A' : -11;
+        int v = c >= '0' && c <= '9' ? c - '0' : letter + 10;
         if (v < 0 || n >= 16) return E_FAILED;
         h = h << 4 | (H3Index)v;
     }
@@ -1885,29 +1991,7 @@ H3Error H3_EXPORT(h3ToString)(H3Index h, char *str, size_t sz) {
 }
 
 const char *H3_EXPORT(describeH3Error)(H3Error err) {
-    static const char *const text[] = {
-        "Success",
-        "The operation failed; no more is known",
-        "An argument is outside its range",
-        "A latitude or longitude is not finite",
-        "A resolution is outside 0..15",
-        "The index is no cell",
-        "The index is no directed edge",
-        "The index is no undirected edge",
-        "The index is no vertex",
-        "A pentagon is in the way",
-        "A cell is given twice",
-        "The cells are not neighbours",
-        "The resolutions do not fit together",
-        "There is not enough memory",
-        "The room for the answer is too small",
-        "A mode or flag is unknown",
-        "The index is not valid",
-        "A base cell is outside 0..121",
-        "A digit is outside 0..6",
-        "A pentagon has no such child",
-    };
+#define TEXT(name, number, text) [number] = text,
+    static const char *const text[] = {H3_ERRORS(TEXT)};
     return err < sizeof text / sizeof *text ? text[err] : "Unknown error code";
 }
-
-#include "h3_arrays.h"

@@ -33,28 +33,30 @@ extern "C" {
 typedef uint64_t H3Index;
 typedef uint32_t H3Error;
 
-enum {
-    E_SUCCESS = 0,
-    E_FAILED = 1,
-    E_DOMAIN = 2,
-    E_LATLNG_DOMAIN = 3,
-    E_RES_DOMAIN = 4,
-    E_CELL_INVALID = 5,
-    E_DIR_EDGE_INVALID = 6,
-    E_UNDIR_EDGE_INVALID = 7,
-    E_VERTEX_INVALID = 8,
-    E_PENTAGON = 9,
-    E_DUPLICATE_INPUT = 10,
-    E_NOT_NEIGHBORS = 11,
-    E_RES_MISMATCH = 12,
-    E_MEMORY_ALLOC = 13,
-    E_MEMORY_BOUNDS = 14,
-    E_OPTION_INVALID = 15,
-    E_INDEX_INVALID = 16,
-    E_BASE_CELL_DOMAIN = 17,
-    E_DIGIT_DOMAIN = 18,
-    E_DELETED_DIGIT = 19
-};
+/* What goes wrong, by uber/h3's numbers. */
+#define H3_ERRORS(code) \
+    code(E_SUCCESS, 0, "Success")                                     \
+    code(E_FAILED, 1, "The operation failed; no more is known")       \
+    code(E_DOMAIN, 2, "An argument is outside its range")             \
+    code(E_LATLNG_DOMAIN, 3, "A latitude or longitude is not finite") \
+    code(E_RES_DOMAIN, 4, "A resolution is outside 0..15")            \
+    code(E_CELL_INVALID, 5, "The index is no cell")                   \
+    code(E_DIR_EDGE_INVALID, 6, "The index is no directed edge")      \
+    code(E_UNDIR_EDGE_INVALID, 7, "The index is no undirected edge")  \
+    code(E_VERTEX_INVALID, 8, "The index is no vertex")               \
+    code(E_PENTAGON, 9, "A pentagon is in the way")                   \
+    code(E_DUPLICATE_INPUT, 10, "A cell is given twice")              \
+    code(E_NOT_NEIGHBORS, 11, "The cells are not neighbours")         \
+    code(E_RES_MISMATCH, 12, "The resolutions do not fit together")   \
+    code(E_MEMORY_ALLOC, 13, "There is not enough memory")            \
+    code(E_MEMORY_BOUNDS, 14, "The room for the answer is too small") \
+    code(E_OPTION_INVALID, 15, "A mode or flag is unknown")           \
+    code(E_INDEX_INVALID, 16, "The index is not valid")               \
+    code(E_BASE_CELL_DOMAIN, 17, "A base cell is outside 0..121")     \
+    code(E_DIGIT_DOMAIN, 18, "A digit is outside 0..6")               \
+    code(E_DELETED_DIGIT, 19, "A pentagon has no such child")
+#define H3_ERROR_CODE(name, number, text) name = number,
+enum { H3_ERRORS(H3_ERROR_CODE) };
 
 #define H3_NULL 0
 #define MAX_H3_RES 15
@@ -232,49 +234,6 @@ H3Error H3_EXPORT(stringToH3)(const char *str, H3Index *out);
 H3Error H3_EXPORT(h3ToString)(H3Index h, char *str, size_t sz);
 /* What an error code means, in English. */
 const char *H3_EXPORT(describeH3Error)(H3Error err);
-
-/* ---- planes: not in uber/h3 ---- */
-
-/* The gnomonic plane of a face 0..19: u along its first axis (a cell's neighbour at even
- * resolutions), v a quarter turn counter-clockwise. E_DOMAIN: no such face, or a point that
- * the plane does not reach. */
-H3Error H3_EXPORT(planeToLatLng)(int face, double u, double v, LatLng *g);
-H3Error H3_EXPORT(latLngToPlane)(int face, const LatLng *g, double *u, double *v);
-/* The cells of n plane points, the same as latLngToCell's except within a rounding error of an
- * edge between cells. Fast where points lie on the face and follow each other. */
-H3Error H3_EXPORT(planeToCells)(int face, const double *u, const double *v, int64_t n, int res,
-                                H3Index *out);
-
-/* ---- arrays: not in uber/h3 ----
- *
- * n items at a time, several times as fast, the same answers to the last bit. They return how many
- * items failed, or -error (E_MEMORY_ALLOC and what is said); a failed item is 0 (cells), NaN
- * (numbers), -1 (counts, distances). `unit` multiplies angles: 1 for radians, pi / 180 on the way
- * in and 180 / pi on the way out for degrees. `stride`: items from one latitude to the next. */
-
-int64_t H3_EXPORT(latLngsToCells)(const double *lat, const double *lng, int64_t stride, double unit,
-                                  int64_t n, int res, H3Index *out);
-int64_t H3_EXPORT(cellsToLatLngs)(const H3Index *cells, int64_t n, double unit, double *lat,
-                                  double *lng, int64_t stride);
-/* out: 10 (lat, lng) pairs a cell, unused ones NaN; counts: vertices of each. */
-int64_t H3_EXPORT(cellsToBoundaries)(const H3Index *cells, int64_t n, double unit, double *out,
-                                     int32_t *counts);
-/* Disks one after the other, disk i from offsets[i] to offsets[i + 1] (n + 1 of these), empty for
- * what is no cell; room: n x maxGridDiskSize. Returns offsets[n] or -error (E_DOMAIN: k < 0). */
-int64_t H3_EXPORT(gridDisks)(const H3Index *cells, int64_t n, int k, H3Index *out,
-                             int64_t *offsets);
-int64_t H3_EXPORT(gridDistances)(const H3Index *a, const H3Index *b, int64_t n, int64_t *out);
-int64_t H3_EXPORT(cellsToParents)(const H3Index *cells, int64_t n, int res, H3Index *out);
-int64_t H3_EXPORT(cellsToCenterChildren)(const H3Index *cells, int64_t n, int res, H3Index *out);
-/* 0 or 1. */
-int64_t H3_EXPORT(areValidCells)(const H3Index *cells, int64_t n, uint8_t *out);
-int64_t H3_EXPORT(getResolutions)(const H3Index *cells, int64_t n, int32_t *out);
-/* Steradians x unit. */
-int64_t H3_EXPORT(cellAreas)(const H3Index *cells, int64_t n, double unit, double *out);
-/* Use the code for this instruction set at most: 0 what every machine has, 1 AVX2, 2 AVX-512 (on
- * x86-64). Returns the one in use. Answers do not change. */
-int H3_EXPORT(useSimdLevel)(int level);
-int H3_EXPORT(simdLevelInUse)(void);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "h3.h"
+#include "h3_bulk.h"
 
 #define FINITE(x) ((x) - (x) == 0.0) /* isfinite is a library call in places */
 #define FAIL(error) (-(int64_t)(error))

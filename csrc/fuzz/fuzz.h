@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../h3.h"
+#include "../h3_bulk.h"
 #include "../h3_bridge.h"
 
 #define MOST 20000 /* items of an array, so that one call stays in the milliseconds */

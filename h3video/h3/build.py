@@ -21,7 +21,7 @@ from . import targets
 from .kernel import FOLDER, LibraryError, library_name, load
 
 SOURCES = Path(__file__).parents[2] / "csrc"
-C_FILES = ("h3.c", "h3_bridge.c")
+C_FILES = ("h3_bulk.c", "h3_bridge.c")  # h3_bulk.c includes h3.c
 FLAGS = [
     "-O3", "-std=c11", "-fvisibility=hidden",
     "-ffp-contract=off",  # the same bits on every machine

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import re
 import shutil
 import subprocess
 from decimal import Decimal, getcontext
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h3video import h3
-from h3video.h3 import api, errors, kernel, native, pure, pure_arrays
+from h3video.h3 import api, build, errors, kernel, native, pure, pure_arrays
 
 CELL = 0x89283082A67FFFF
 PENTAGON = 0x8009FFFFFFFFFFF
@@ -298,21 +299,66 @@ def test_a_pentagons_disk_is_dense(index):
 
 
 def test_the_binding_covers_the_header():
-    from pathlib import Path
-
-    header = (Path(__file__).parents[2] / "csrc/h3_bridge.h").read_text()
-    import re
-
+    header = (build.SOURCES / "h3_bridge.h").read_text()
     declared = set(re.findall(r"\b(bridge_\w+)\(", header))
     assert declared == set(native.SIGNATURES)
 
 
-@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
-def test_compiles_without_a_warning(tmp_path):
-    from h3video.h3.build import SOURCES
+# ---- the C sources ----
 
-    flags = ["-O2", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion"]
-    subprocess.run(
-        ["gcc", *flags, "-Werror", "-ffp-contract=off", "-fPIC", "-shared", SOURCES / "h3.c",
-         SOURCES / "h3_bridge.c", "-o", tmp_path / "x.so", "-lm"], check=True,
-    )  # fmt: skip
+STRICT = [
+    "-O2", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror",
+    "-ffp-contract=off",
+]  # fmt: skip
+needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+
+
+@needs_gcc
+def test_compiles_without_a_warning(tmp_path):
+    files = [build.SOURCES / name for name in build.C_FILES]
+    out = tmp_path / "x.so"
+    subprocess.run(["gcc", *STRICT, "-fPIC", "-shared", *files, "-o", out, "-lm"], check=True)
+
+
+def test_the_index_is_one_readable_file():
+    """h3.c: 2,000 lines at most, none too long, no part of it anywhere else, one line a step."""
+    text = (build.SOURCES / "h3.c").read_text()
+    lines = text.splitlines()
+    assert len(lines) <= 2000 and max(map(len, lines)) <= 100
+    assert re.findall(r'#include "(.*)"', text) == ["h3.h"]
+    assert len(re.findall(r"^/\* ---- .* -+ \*/$", text, re.M)) >= 12  # a heading each topic
+    several = [line for line in lines if re.search(r";\s*\w.*;\s*$", line) and "for (" not in line]
+    assert all(line.count("{") for line in several)  # bodies of a single line
+    assert len(re.findall(r"^ ?/?\*|/\*.*\*/$", text, re.M)) > len(lines) / 10
+
+
+ALONE = """
+#include <stdio.h>
+
+#include "h3.h"
+
+int main(void) {
+    LatLng g = {0.6518, -2.1198};
+    H3Index cell, disk[7];
+    if (H3_EXPORT(latLngToCell)(&g, 9, &cell) || H3_EXPORT(gridDisk)(cell, 1, disk)) return 1;
+    for (int i = 0; i < 7; i++) printf("%llx\\n", (unsigned long long)disk[i]);
+    return 0;
+}
+"""
+
+
+@needs_gcc
+def test_the_index_compiles_and_runs_alone(tmp_path):
+    """All that h3.h declares, with nothing but h3.c."""
+    for name in ("h3.c", "h3.h"):
+        shutil.copy(build.SOURCES / name, tmp_path)
+    (tmp_path / "alone.c").write_text(ALONE)
+    command = ["gcc", *STRICT, "h3.c", "alone.c", "-o", "alone", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "alone"], capture_output=True, text=True, check=True)
+    cell = h3.latlng_to_cell(math.degrees(0.6518), math.degrees(-2.1198), 9)
+    assert [int(x, 16) for x in done.stdout.split()] == list(h3.grid_disk(cell, 1))
+    subprocess.run(["gcc", "-c", "h3.c", "-o", "h3.o"], cwd=tmp_path, check=True)
+    names = subprocess.run(["nm", "h3.o"], cwd=tmp_path, capture_output=True, text=True).stdout
+    declared = set(re.findall(r"H3_EXPORT\((\w+)\)\(", (tmp_path / "h3.h").read_text()))
+    assert declared == set(re.findall(r" T _?h3v_(\w+)$", names, re.M))

@@ -170,7 +170,8 @@ def wrapped(tmp_path_factory):
     """Makes kernels: our own sources with one function taken over."""
     index = tmp_path_factory.mktemp("index") / "h3.o"
     flags = ["-O1", "-fPIC", "-ffp-contract=off", "-fvisibility=hidden"]
-    subprocess.run([COMPILER, *flags, "-c", build.SOURCES / "h3.c", "-o", index], check=True)
+    source = build.SOURCES / build.C_FILES[0]
+    subprocess.run([COMPILER, *flags, "-c", source, "-o", index], check=True)
 
     def make(folder, name, body):
         source = WRAPPED.format(name=f"bridge_{name}", body=body)

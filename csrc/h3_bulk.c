@@ -1,11 +1,142 @@
-/* h3_arrays.h - part of h3.c: the functions that take arrays.
+/* h3_bulk.c - the index for many items at a time; see h3_bulk.h for the contract.
  *
- * Only h3.c includes it, once, at its end. A block of items goes through stages: plain loops
- * without branches that the compiler turns into vectors, compiled for each instruction set (LEVELS
- * in h3.c). What few items need (pentagons, cells beyond an edge) follows item by item with the
+ * It includes the index itself, so that the functions for single cells become part of its loops:
+ * compile this file instead of h3.c, not beside it. A block of items goes through stages: plain
+ * loops without branches that the compiler turns into vectors, compiled for each instruction set
+ * (LEVELS). What few items need (pentagons, cells beyond an edge) follows item by item with the
  * functions for single cells. */
 
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "h3_bulk.h"
+
+/* ---- instruction sets ------------------------------------------------------------------ */
+
+/* LEVELS(name, body, parameters, arguments) makes `name` a function that runs the inlined `body`
+ * compiled for the best instruction set of this machine. Elsewhere than on x86-64 there is one set
+ * (arm64: NEON). */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#define MOST_LEVEL 2
+#ifdef __clang__
+#define TUNE
+#else
+#define TUNE ",tune=znver3" /* tables are looked up one by one: gathers are slow since Downfall */
+#endif
+#define AVX2 __attribute__((target("avx2" TUNE)))
+#define AVX512 __attribute__((target("avx512f,avx512cd,avx512bw,avx512dq,avx512vl" TUNE)))
+#define LEVELS_OF(type, give, name, body, parameters, arguments)        \
+    static type name##Plain parameters { give body arguments; }         \
+    AVX2 static type name##Avx2 parameters { give body arguments; }     \
+    AVX512 static type name##Avx512 parameters { give body arguments; } \
+    static type name parameters {                                       \
+        switch (simdLevel()) {                                          \
+        case 2: give name##Avx512 arguments; break;                     \
+        case 1: give name##Avx2 arguments; break;                       \
+        default: give name##Plain arguments;                            \
+        }                                                               \
+    }
+
+static int machineLevel(void) {
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & 1u << 27)) return 0; /* xgetbv */
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if ((low & 6) != 6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & 1u << 5)) return 0;
+    const unsigned set = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31; /* F DQ CD BW VL */
+    return (low & 0xe6) == 0xe6 && (b & set) == set ? 2 : 1;
+}
+#else
+#define MOST_LEVEL 0
+#define LEVELS_OF(type, give, name, body, parameters, arguments) \
+    static type name parameters { give body arguments; }
+static int machineLevel(void) { return 0; }
+#endif
+
+#define LEVELS(name, body, parameters, arguments) \
+    LEVELS_OF(void, , name, body, parameters, arguments)
+
+static atomic_int levelInUse = -1;
+
+static inline int simdLevel(void) {
+    int level = atomic_load_explicit(&levelInUse, memory_order_relaxed);
+    return level >= 0 ? level : H3_EXPORT(useSimdLevel)(MOST_LEVEL);
+}
+
+int H3_EXPORT(simdLevelInUse)(void) { return simdLevel(); }
+
+int H3_EXPORT(useSimdLevel)(int level) {
+    int most = machineLevel();
+    level = level < 0 ? 0 : level > most ? most : level;
+    atomic_store_explicit(&levelInUse, level, memory_order_relaxed);
+    return level;
+}
+
+#include "h3.c"
+
+/* ---- planes ---------------------------------------------------------------------------- */
+
+H3Error H3_EXPORT(planeToCells)(int face, const double *u, const double *v, int64_t n, int res,
+                                H3Index *out) {
+    ready();
+    if (res < 0 || res > MAX_H3_RES) return E_RES_DOMAIN;
+    if (face < 0 || face >= FACES) return E_DOMAIN;
+    /* On the face by a margin wider than any rounding: no need to go over the sphere. */
+    const double inside = 0.3819, perSpacing = 1.0 / T.scale[res];
+    double lastA = 0.0, lastB = 0.0; /* of out[i - 1]; points in a row often share a cell */
+    int known = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double x = 0.5 * u[i], y = 0.5 * SQRT3 * v[i], a, b;
+        if (x + y < inside && -u[i] < inside && x - y < inside) {
+            double s = res & 1 ? u[i] * COS_TURN3 + v[i] * SIN_TURN3 : u[i];
+            double r = (res & 1 ? v[i] * COS_TURN3 - u[i] * SIN_TURN3 : v[i]) * (2.0 / SQRT3);
+            roundHex((s - 0.5 * r) * perSpacing, r * perSpacing, &a, &b);
+            Spot at = {face, (int)a, (int)b};
+            out[i] = known && a == lastA && b == lastB ? out[i - 1] : encode(at, res, NULL);
+            known = 1;
+            lastA = a;
+            lastB = b;
+            continue;
+        }
+        known = 0;
+        LatLng g;
+        H3Error err = H3_EXPORT(planeToLatLng)(face, u[i], v[i], &g);
+        if (!err) err = H3_EXPORT(latLngToCell)(&g, res, &out[i]);
+        if (err) return err;
+    }
+    return E_SUCCESS;
+}
+
+H3Error H3_EXPORT(planeToLatLng)(int face, double u, double v, LatLng *g) {
+    ready();
+    if (face < 0 || face >= FACES || !FINITE(u) || !FINITE(v)) return E_DOMAIN;
+    *g = geoOf(pointOf(face, u, v));
+    return E_SUCCESS;
+}
+
+H3Error H3_EXPORT(latLngToPlane)(int face, const LatLng *g, double *u, double *v) {
+    ready();
+    if (face < 0 || face >= FACES) return E_DOMAIN;
+    if (!FINITE(g->lat) || !FINITE(g->lng)) return E_LATLNG_DOMAIN;
+    Vec p = vecOfAny(g->lat, g->lng);
+    double c = dot(p, T.n[face]);
+    if (c < 1e-6) return E_DOMAIN; /* a quarter turn away and more */
+    *u = dot(p, T.ex[face]) / c;
+    *v = dot(p, T.ey[face]) / c;
+    return E_SUCCESS;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------- */
+
 #define BLOCK 256
+#define EACH_EVEN INT64_C(0x8208208208) /* the lowest bit of every digit of even levels */
+#define EACH_ODD (EACH ^ EACH_EVEN)
+
+/* The bits of the digits that each resolution uses. */
+#define USED(r) (DIGITS & ~((INT64_C(1) << DIGIT_SHIFT(r)) - 1))
+static const int64_t usedBy[16] = {USED(0),  USED(1),  USED(2),  USED(3), USED(4),  USED(5),
+                                   USED(6),  USED(7),  USED(8),  USED(9), USED(10), USED(11),
+                                   USED(12), USED(13), USED(14), USED(15)};
 
 /* One block on its way through the stages. */
 typedef struct {
@@ -30,12 +161,18 @@ INLINE void locateBody(LOCATE_PARAMS) {
 }
 LEVELS(locateBlock, locateBody, (LOCATE_PARAMS), (w, n, res))
 
+INLINE Vec vecOf(double lat, double lng) {
+    double sa, ca, so, co;
+    sinCos(lat, &sa, &ca);
+    sinCos(lng, &so, &co);
+    return (Vec){ca * co, ca * so, sa};
+}
+
 /* Angles to points: w->lat, lng (radians, at most ANGLE_LIMIT) to w->x, y, z. */
 #define VECTORS_PARAMS Block *restrict w, int n
 INLINE void vectorsBody(VECTORS_PARAMS) {
     for (int i = 0; i < n; i++) {
-        Vec p;
-        vecOf(w->lat[i], w->lng[i], &p);
+        Vec p = vecOf(w->lat[i], w->lng[i]);
         w->x[i] = p.x;
         w->y[i] = p.y;
         w->z[i] = p.z;
@@ -73,7 +210,7 @@ INLINE void cellsBody(CELLS_PARAMS) {
                 w->sum[i] += (p - 7.0 * w->a[i] + 3.0) * weight;
             }
     }
-    const int64_t used = usedBy[res], header = (int64_t)blank(res, 0) ^ used;
+    const int64_t used = usedBy[res], shared = (int64_t)sharedBits(res);
     const H3Index *tops = &T.top[0][0][0];
     for (int i = 0; i < n; i++) {
         int64_t sum = bitsOf(w->sum[i] + 4503599627370496.0);
@@ -82,9 +219,9 @@ INLINE void cellsBody(CELLS_PARAMS) {
                     (odd & EACH_ODD) << 2 | (odd & EACH_ODD * 2) | (odd >> 2 & EACH_ODD);
         int64_t place = bitsOf(w->a[i] * 7.0 + w->b[i] + (24.0 + LIFT)) - bitsOf(LIFT);
         int64_t top = (int64_t)tops[w->face[i] * 49 + place];
-        d = turnDigits(d & used, top);
+        d = turnDigits(d & used, top >> TOP_FLAGS);
         w->top[i] = top;
-        w->cell[i] = (H3Index)(header | (top & ~DIGITS) | d);
+        w->cell[i] = (H3Index)(shared | (top & ~DIGITS) | d);
     }
     for (int i = 0; i < n; i++) { /* few */
         if (!(w->top[i] & TOP_PENTAGON) || !leadsWithK((int64_t)w->cell[i] & used)) continue;
@@ -131,7 +268,7 @@ int64_t H3_EXPORT(latLngsToCells)(const double *lat, const double *lng, int64_t 
 INLINE void digitsBody(DECODE_PARAMS) {
     for (int i = 0; i < n; i++) {
         int64_t bad = -(validity(cells[i]) ^ 1), h = (int64_t)cells[i];
-        h = (h & ~bad) | ((int64_t)blank(0, 0) & bad);
+        h = (h & ~bad) | ((int64_t)cellOf(0, 0) & bad);
         int64_t res = h >> 52 & 15, base = h >> 45 & 127;
         w->bad[i] = bad & 1;
         w->odd[i] = res & 1;
@@ -218,20 +355,16 @@ INLINE void anglesBody(ANGLES_PARAMS) {
     double f = by->factor, divisor = by->divisor, unit = by->unit;
     double a0 = by->da[0], a1 = by->da[1], b0 = by->db[0], b1 = by->db[1];
     for (int i = 0; i < n; i++) {
-        double x, y, a = f * w->a[i] + (w->odd[i] ? a1 : a0), b = f * w->b[i] + (w->odd[i] ? b1 : b0);
-        Vec p;
-        planeOf(w->scale[i] / divisor, a, b, &x, &y);
-        pointOf(w->face[i], x, y, &p);
+        double a = f * w->a[i] + (w->odd[i] ? a1 : a0), b = f * w->b[i] + (w->odd[i] ? b1 : b0);
+        Vec p = latticePoint(w->face[i], w->scale[i] / divisor, a, b);
         w->x[i] = p.x;
         w->y[i] = p.y;
         w->z[i] = p.z;
     }
     for (int i = 0; i < n; i++) {
-        Vec p = {w->x[i], w->y[i], w->z[i]};
-        double a, b;
-        geoOf(p, &a, &b);
-        w->lat[i] = a * unit;
-        w->lng[i] = b * unit;
+        LatLng g = geoOf((Vec){w->x[i], w->y[i], w->z[i]});
+        w->lat[i] = g.lat * unit;
+        w->lng[i] = g.lng * unit;
     }
     for (int i = 0; i < n; i++) {
         lat[i * stride] = w->lat[i];
@@ -263,7 +396,8 @@ int64_t H3_EXPORT(cellsToLatLngs)(const H3Index *cells, int64_t n, double unit, 
 /* Hexagons with all corners on their face, which are nearly all, go to w->top as 0. */
 static void markHard(Block *w, int n) {
     for (int i = 0; i < n; i++) {
-        double a = 3.0 * w->a[i], b = 3.0 * w->b[i], room = 3.0 * w->limit[i] - (w->odd[i] ? 9.0 : 3.0);
+        double a = 3.0 * w->a[i], b = 3.0 * w->b[i];
+        double room = 3.0 * w->limit[i] - (w->odd[i] ? 9.0 : 3.0);
         int inside = (a + b <= room) & (b - 2.0 * a <= room) & (a - 2.0 * b <= room);
         int pentagon = kindOf(w->slot[i] >> 3) == 1 && !w->digits[i];
         w->top[i] = !inside || pentagon || w->bad[i];
@@ -284,10 +418,9 @@ int64_t H3_EXPORT(cellsToBoundaries)(const H3Index *cells, int64_t n, double uni
         for (int k = 0; k < 6; k++) {
             Shift by = {3.0, 3.0, {0, 0}, {0, 0}, unit};
             for (int odd = 0; odd < 2; odd++) {
-                int a, b;
-                cornerOf(odd, k, &a, &b);
-                by.da[odd] = a;
-                by.db[odd] = b;
+                Spot corner = cornerOf((Spot){0, 0, 0}, odd, k);
+                by.da[odd] = corner.a;
+                by.db[odd] = corner.b;
             }
             anglesBlock(w, count, &by, out + 2 * k, out + 2 * k + 1, 2 * MAX_CELL_BNDRY_VERTS);
         }
@@ -393,7 +526,8 @@ INLINE int64_t relativesBody(RELATIVES_PARAMS) {
         }
     return failed;
 }
-LEVELS_OF(int64_t, return, relatives, relativesBody, (RELATIVES_PARAMS), (cells, n, res, toChildren, out))
+LEVELS_OF(int64_t, return, relatives, relativesBody, (RELATIVES_PARAMS),
+          (cells, n, res, toChildren, out))
 
 int64_t H3_EXPORT(cellsToParents)(const H3Index *cells, int64_t n, int res, H3Index *out) {
     ready();
@@ -429,7 +563,6 @@ int64_t H3_EXPORT(cellAreas)(const H3Index *cells, int64_t n, double unit, doubl
 /* Disks of few cells: a block of them at a time, all their cells together. `per` cells each. */
 static int64_t smallDisks(const H3Index *cells, int64_t n, int k, int per, Block *w, Workshop *shop,
                           H3Index *out, int64_t *offsets) {
-    const int32_t *as = ringOffsets(shop, 0, k), *bs = as + per;
     Block *points = w + 1;
     int64_t end = offsets[0] = 0, got;
     const int most = BLOCK / per;
@@ -440,16 +573,17 @@ static int64_t smallDisks(const H3Index *cells, int64_t n, int k, int per, Block
         decodeRest(w, count);
         for (int i = 0; i < count; i++) {
             int limit = (int)w->limit[i] - (k + 2) * (w->odd[i] ? 6 : 2), turns = (int)w->turns[i];
-            int a = (int)w->a[i], b = (int)w->b[i], m[4];
-            w->fix[i] = !(a + b <= limit && b - 2 * a <= limit && a - 2 * b <= limit) || w->bad[i] ||
+            int a = (int)w->a[i], b = (int)w->b[i];
+            w->fix[i] = edgeBeyond((Spot){0, a, b}, limit) >= 0 || w->bad[i] ||
                         (int64_t)(cells[from + i] >> 52 & 15) != res;
             if (w->fix[i]) continue;
             if (res & 1) up((int)res + 1, &a, &b);
-            matrixOf(turns, m);
+            Frame frame = frameOf((Spot){(int)w->face[i], a, b}, turns);
             for (int j = 0; j < per; j++, here++) {
-                points->face[here] = w->face[i];
-                points->a[here] = a + m[0] * as[j] + m[1] * bs[j];
-                points->b[here] = b + m[2] * as[j] + m[3] * bs[j];
+                Spot s = inFrame(frame, shop->a[j], shop->b[j]);
+                points->face[here] = s.face;
+                points->a[here] = s.a;
+                points->b[here] = s.b;
             }
         }
         cellsBlock(points, here, (int)res);
@@ -472,26 +606,26 @@ int64_t H3_EXPORT(gridDisks)(const H3Index *cells, int64_t n, int k, H3Index *ou
                              int64_t *offsets) {
     if (k < 0) return -(int64_t)E_DOMAIN;
     ready();
-    Workshop w = {.last = -1};
+    Workshop w = {.memory = NULL};
     int64_t end = offsets[0] = 0;
     if (k <= 3) {
         Block *blocks = malloc(2 * sizeof *blocks);
-        end = blocks && ringOffsets(&w, 0, k)
+        end = blocks && openWorkshop(&w, 0, k, 0)
                   ? smallDisks(cells, n, k, 3 * k * (k + 1) + 1, blocks, &w, out, offsets)
                   : -(int64_t)E_MEMORY_ALLOC;
         free(blocks);
-        closeWorkshop(&w);
+        free(w.memory);
         return end;
     }
     for (int64_t i = 0; i < n; i++) {
         int64_t got = validity(cells[i]) ? rings(cells[i], 0, k, &w, out + end, NULL) : 0;
         if (got < 0) {
-            closeWorkshop(&w);
+            free(w.memory);
             return got;
         }
         offsets[i + 1] = end += got;
     }
-    closeWorkshop(&w);
+    free(w.memory);
     return end;
 }
 

@@ -144,7 +144,7 @@ typedef struct {
     double a[BLOCK], b[BLOCK], sum[BLOCK], scale[BLOCK], limit[BLOCK];
     double a2[BLOCK], b2[BLOCK];
     int64_t face[BLOCK], face2[BLOCK], top[BLOCK], at[BLOCK], digits[BLOCK], pairs[BLOCK];
-    int64_t slot[BLOCK], bad[BLOCK], odd[BLOCK], fix[BLOCK], turns[BLOCK];
+    int64_t slot[BLOCK], valid[BLOCK], bad[BLOCK], odd[BLOCK], fix[BLOCK], turns[BLOCK];
     H3Index cell[BLOCK];
 } Block;
 
@@ -262,12 +262,39 @@ int64_t H3_EXPORT(latLngsToCells)(const double *lat, const double *lng, int64_t 
     return failed;
 }
 
+/* 1 for cells, 0 for the rest. */
+#define VALID_PARAMS const H3Index *restrict cells, int n, int64_t *restrict out
+INLINE void validBody(VALID_PARAMS) {
+    for (int i = 0; i < n; i++) out[i] = validity(cells[i]);
+}
+LEVELS(validVectors, validBody, (VALID_PARAMS), (cells, n, out))
+
+/* The same by tables, which is the shorter way where there are no wide vectors. */
+static void validByTables(VALID_PARAMS) {
+    static const uint8_t kinds[128] = {
+        [4] = 1,   [14] = 1,  [24] = 1,  [38] = 1,  [49] = 1,  [58] = 1,
+        [63] = 1,  [72] = 1,  [83] = 1,  [97] = 1,  [107] = 1, [117] = 1,
+        [122] = 2, [123] = 2, [124] = 2, [125] = 2, [126] = 2, [127] = 2};
+    for (int i = 0; i < n; i++) {
+        int64_t h = (int64_t)cells[i], used = usedBy[h >> 52 & 15], d = h & used;
+        int64_t rest = ((int64_t)(cells[i] >> 56) ^ 8) | (~(h | used) & DIGITS);
+        int64_t kind = kinds[h >> 45 & 127];
+        rest |= (d & d >> 1 & d >> 2 & EACH) | (kind & (leadsWithK(d) | 2));
+        out[i] = rest == 0;
+    }
+}
+
+static void validItems(VALID_PARAMS) {
+    if (simdLevel() == 0) validByTables(cells, n, out);
+    else validVectors(cells, n, out);
+}
+
 /* Cells to lattice points of even levels on their faces: w->face, a, b, with w->scale, w->limit of
  * the level; w->bad marks what is no cell (the pole's base cell stands in). */
 #define DECODE_PARAMS Block *restrict w, const H3Index *cells, int n
 INLINE void digitsBody(DECODE_PARAMS) {
     for (int i = 0; i < n; i++) {
-        int64_t bad = -(validity(cells[i]) ^ 1), h = (int64_t)cells[i];
+        int64_t bad = w->valid[i] - 1, h = (int64_t)cells[i];
         h = (h & ~bad) | ((int64_t)cellOf(0, 0) & bad);
         int64_t res = h >> 52 & 15, base = h >> 45 & 127;
         w->bad[i] = bad & 1;
@@ -324,7 +351,12 @@ INLINE void decodeBody(DECODE_PARAMS) {
     }
     beyondBody(w, n);
 }
-LEVELS(decodeBlock, decodeBody, (DECODE_PARAMS), (w, cells, n))
+LEVELS(decodeValid, decodeBody, (DECODE_PARAMS), (w, cells, n))
+
+static void decodeBlock(DECODE_PARAMS) {
+    validItems(cells, n, w->valid);
+    decodeValid(w, cells, n);
+}
 
 /* The few that are not where they seem; returns how many are no cells. */
 static int64_t decodeRest(Block *w, int n) {
@@ -485,21 +517,13 @@ int64_t H3_EXPORT(gridDistances)(const H3Index *a, const H3Index *b, int64_t n, 
     return failed;
 }
 
-/* Facts by bits alone. */
-#define VALID_PARAMS const H3Index *cells, int64_t n, uint8_t *out
-INLINE void validBody(VALID_PARAMS) {
-    int64_t part[64];
-    for (int64_t from = 0; from < n; from += 64) {
-        int count = (int)(n - from < 64 ? n - from : 64);
-        for (int i = 0; i < count; i++) part[i] = validity(cells[from + i]);
-        for (int i = 0; i < count; i++) out[from + i] = (uint8_t)part[i];
-    }
-}
-LEVELS(validBlock, validBody, (VALID_PARAMS), (cells, n, out))
-
 int64_t H3_EXPORT(areValidCells)(const H3Index *cells, int64_t n, uint8_t *out) {
-    ready();
-    validBlock(cells, n, out);
+    int64_t valid[BLOCK];
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int count = (int)(n - from < BLOCK ? n - from : BLOCK);
+        validItems(cells + from, count, valid);
+        for (int i = 0; i < count; i++) out[from + i] = (uint8_t)valid[i];
+    }
     return 0;
 }
 

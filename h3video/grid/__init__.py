@@ -2,7 +2,17 @@
 
 from .cells import GridCells, check_frame_grid, comfortable_res, frame_grid, grid_cells
 from .globe import GlobeGrid, globe_grid
-from .hexgrid import DEFAULT_SPAN, MAX_SPAN, NO_ORIGIN, Cell, HexGrid, Point, finest_res, hex_grid
+from .hexgrid import (
+    DEFAULT_SPAN,
+    MAX_SPAN,
+    NO_ORIGIN,
+    Cell,
+    HexGrid,
+    Point,
+    finest_res,
+    hex_grid,
+    origin_fits,
+)
 from .rectgrid import RectGrid, rect_grid, rectangles
 from .select import select_cells
 
@@ -23,6 +33,7 @@ __all__ = [
     "globe_grid",
     "grid_cells",
     "hex_grid",
+    "origin_fits",
     "rect_grid",
     "rectangles",
     "select_cells",

@@ -316,6 +316,24 @@ def check_hex_grid(
     return lattice
 
 
+def origin_fits(width: int, height: int, res: int, span: float, origin: Point) -> bool:
+    """Whether `hex_grid` takes an origin with these, however small the cells."""
+    if origin == NO_ORIGIN:
+        return True
+    pitch = Lattice.over_frame(width, height, res, span, 0.0).pitch
+    near = math.hypot(*origin) <= pitch * (1.0 + 1e-9)
+    return near and _reach(width, height, span, origin) <= MAX_SPAN
+
+
+def _reach(width: int, height: int, span: float, origin: Point) -> float:
+    """Side of the square around the face's centre that holds the frame, in plane units.
+
+    With an origin as without one it may be MAX_SPAN.
+    """
+    x, y = origin
+    return 2.0 * max(width / 2.0 + abs(x), height / 2.0 + abs(y)) * span / max(width, height)
+
+
 def _check_origin(
     lattice: Lattice, width: int, height: int, span: float, origin: Point
 ) -> None:  # fmt: skip
@@ -328,8 +346,7 @@ def _check_origin(
             f"repeat every cell, so at most {lattice.pitch:.4g} px (the distance of two cells) "
             "are taken"
         )
-    # Inside the square of side MAX_SPAN around the face's centre, as without an origin.
-    reach = 2.0 * max(width / 2.0 + abs(x), height / 2.0 + abs(y)) * span / max(width, height)
+    reach = _reach(width, height, span, origin)
     if origin != NO_ORIGIN and reach > MAX_SPAN:
         raise UsageError(
             f"origin {x:g}, {y:g} moves a frame of span {span:g} to {reach:.3g} plane units, the "

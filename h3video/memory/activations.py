@@ -255,8 +255,9 @@ def pass_terms(ask: Ask, block: Block, where: str, batch: int = 1) -> list[Term]
         return [computed("activations", where, "activations", count, formula, block.source)]
     at_work = batch * rows * worst.row + rows * block.tables + frame * block.tables
     at_work += block.constant
-    states = batch * tiles.runs * rows * block.state
-    kept = f"{tiles.runs} tiles x {rows:,} rows x {block.state:,.0f}"
+    every = tiles.all_tokens + tiles.runs * ask.beside
+    states = batch * every * block.state
+    kept = f"{tiles.runs} tiles of {every:,} rows x {block.state:,.0f}"
     if tiles.exchange == "block":
         states = batch * (frame * (block.state + 4 * block.state / 2) + rows * block.state)
         kept = f"{frame:,} rows x {3 * block.state:,.0f} (states and float32 sum)"

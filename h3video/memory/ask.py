@@ -19,8 +19,10 @@ OFFLOADS = ("none", "model", "sequential", "group")
 class Tiles:
     """A tile plan in numbers.
 
-    tile_tokens    tokens of the frame that one tile runs;  frame_tokens   of the whole clip
+    tile_tokens    tokens of the frame that the largest tile runs
+    frame_tokens   of the whole clip
     runs           tiles times windows;  exchange   step | block
+    tokens         of all runs together; None: all are as large as tile_tokens
     order          block-major | tile-major
     accumulate     device | cpu
     time           expected time of a step against the untiled one
@@ -35,10 +37,16 @@ class Tiles:
     accumulate: str = "device"
     time: float = 1.0
     settings: tuple[tuple[str, str], ...] = ()
+    tokens: int | None = None
+
+    @property
+    def all_tokens(self) -> int:
+        """Tokens of the frame that all runs together have."""
+        return self.runs * self.tile_tokens if self.tokens is None else self.tokens
 
     @property
     def share(self) -> float:
-        """A tile's tokens against the clip's."""
+        """The largest tile's tokens against the clip's."""
         return self.tile_tokens / self.frame_tokens
 
 

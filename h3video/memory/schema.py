@@ -31,7 +31,8 @@ def ledger_json(ledger: Ledger, advice: tuple[Any, ...] = ()) -> dict[str, Any]:
         },
         "tiles": None if ask.tiles is None else {
             "runs": ask.tiles.runs, "tile_tokens": ask.tiles.tile_tokens,
-            "frame_tokens": ask.tiles.frame_tokens, "time": ask.tiles.time,
+            "frame_tokens": ask.tiles.frame_tokens, "tokens": ask.tiles.all_tokens,
+            "time": ask.tiles.time,
             "settings": dict(ask.tiles.settings),
         },
         "peak_bytes": ledger.peak,
@@ -94,7 +95,7 @@ SCHEMA: dict[str, Any] = {
         "tokens": _object(dict.fromkeys(
             ("video", "text", "sound", "conditions", "references", "at_once"), _COUNT)),
         "tiles": {"anyOf": [{"type": "null"}, _object({
-            "runs": _COUNT, "tile_tokens": _COUNT, "frame_tokens": _COUNT,
+            "runs": _COUNT, "tile_tokens": _COUNT, "frame_tokens": _COUNT, "tokens": _COUNT,
             "time": {"type": "number"}, "settings": _TEXTS,
         })]},
         "phases": _list(_object({

@@ -60,7 +60,7 @@ def bill_text(
     lines += [
         f"{'total':<12} {total:>8.1f}",
         "",
-        f"tokens   {plan.tile_tokens} a tile x {len(plan.tiles)} tiles = {plan.tokens_run} a pass "
+        f"tokens   tiles of {plan.sizes_text()} = {plan.tokens_run} a pass "
         f"({plan.price:.2f} x the frame's {plan.frame_tokens}), {passes} passes",
         f"decoder  {len(crops.tiles)} crops of {crops.crop_columns * crops.unit}x"
         f"{crops.crop_rows * crops.unit} px",

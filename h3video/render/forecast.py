@@ -42,7 +42,7 @@ def tiles_of(plan: TokenPlan, settings: Mapping[str, Any] | None = None, order: 
     return Tiles(
         plan.tile_tokens, plan.frame_tokens, plan.runs, plan.exchange, order, accumulate,
         plan.expected_time or plan.price,
-        tuple((k, str(v)) for k, v in (settings or {}).items()),
+        tuple((k, str(v)) for k, v in (settings or {}).items()), plan.tokens_run,
     )  # fmt: skip
 
 

@@ -24,8 +24,8 @@ def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
         lines += [
             f"grid        {plan.shape} hex_res {grid.res}: {cells}, edge {grid.edge:.0f} px, "
             f"overlap {plan.overlap:.0f} px, halo {plan.halo:.0f} px",
-            f"tiles       {len(plan.tiles)} of {plan.tile_tokens} tokens "
-            f"({plan.share:.0%} of the frame), exchange every {plan.exchange}",
+            f"tiles       {plan.sizes_text()} tokens "
+            f"({plan.share:.0%} of the frame at most), exchange every {plan.exchange}",
             *_windows(plan),
             f"price       {plan.price:.2f} x the frame's tokens ({plan.tokens_run} run a pass)",
         ]

@@ -104,7 +104,7 @@ class TileRunner:
             states = call(tile, states)
             started = self._now()
             self._states[k] = self._away(states)
-            self._tick(share)
+            self._tick(share, tile)
         out = self._blend() if last else self.placeholders()
         self._own(started)
         return out
@@ -181,7 +181,7 @@ class TileRunner:
             for name, state in states.items():
                 self._spread(sums[name], name, tile, state)
                 self._mix(means, first, name, tile, state)
-            self._tick(share)
+            self._tick(share, tile)
         for (name, start), mean in means.items():
             sums[name][:, start : start + mean.shape[1]] = mean
         out = {name: value.to(streams[name].dtype) for name, value in sums.items()}
@@ -297,9 +297,10 @@ class TileRunner:
             return states
         return {name: value.to("cpu") for name, value in states.items()}
 
-    def _tick(self, share: float) -> None:
+    def _tick(self, share: float, tile: Tile) -> None:
         if self.on_tile is not None:
-            self.on_tile(share / len(self.tiles))
+            tokens = sum(t.tokens * t.window.length for t in self.tiles)
+            self.on_tile(share * tile.tokens * tile.window.length / tokens)
 
     def _now(self) -> float:
         return perf_counter() if self.measure else 0.0

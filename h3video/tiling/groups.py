@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Reach = TypeVar("Reach")
 
@@ -20,7 +20,8 @@ def group_cells(
     limit: int,
     join: Callable[[Reach, Reach], Reach],
     size: Callable[[Reach], int],
-    cost: Callable[[Collection[Reach]], int] | None = None,
+    cost: Callable[[Collection[Reach]], Any] | None = None,
+    by_saving: bool = False,
 ) -> tuple[tuple[int, ...], ...]:
     """Groups of neighbouring cells that minimise the work of all tiles.
 
@@ -28,10 +29,13 @@ def group_cells(
     neighbours   for every cell the cells it touches
     limit        largest size that a joined tile may have
     join, size   the reach of two tiles together; the size of a reach
-    cost         work of a set of tiles; None: their number x the size of the largest
+    cost         of a set of tiles, anything that can be compared; None: their number x the size of
+                 the largest
 
-    Greedy: joins the pair whose union is smallest, as long as that stays within
-    `limit`, and keeps the cheapest state met on the way. Deterministic.
+    by_saving    which pair is joined next: the one that saves most, or whose union is smallest
+
+    Greedy: joins pairs as long as a union stays within `limit`, and keeps the
+    cheapest state met on the way. Deterministic.
     """
     groups: dict[int, tuple[int, ...]] = {i: (i,) for i in range(len(reaches))}
     reach = dict(enumerate(reaches))
@@ -43,28 +47,33 @@ def group_cells(
     near = {i: set(neighbours[i]) for i in groups}
     version = dict.fromkeys(groups, 0)
 
-    def candidate(i: int, j: int) -> tuple[int, int, int, int, int]:
-        a, b = min(i, j), max(i, j)
-        return size(join(reach[a], reach[b])), a, b, version[a], version[b]
+    heap: list[tuple[int, int, int, int, int]] = []
 
-    heap = [candidate(i, j) for i in groups for j in near[i] if i < j]
-    heapq.heapify(heap)
+    def consider(i: int, j: int) -> None:
+        a, b = min(i, j), max(i, j)
+        union = size(join(reach[a], reach[b]))
+        if union <= limit:
+            rank = union - size(reach[a]) - size(reach[b]) if by_saving else union
+            heapq.heappush(heap, (rank, a, b, version[a], version[b]))
+
+    for i in groups:
+        for j in near[i]:
+            if i < j:
+                consider(i, j)
     best_cost, best = cost(reach.values()), dict(groups)
     while heap:
-        joined, i, j, version_i, version_j = heapq.heappop(heap)
+        _, i, j, version_i, version_j = heapq.heappop(heap)
         if i not in groups or j not in groups:
             continue
         if (version[i], version[j]) != (version_i, version_j):
             continue
-        if joined > limit:
-            break
         groups[i] = tuple(sorted(groups[i] + groups.pop(j)))
         reach[i] = join(reach[i], reach.pop(j))
         near[i] = (near[i] | near.pop(j)) - {i, j}
         version[i] += 1
         for k in near[i]:
             near[k] = (near[k] - {j}) | {i}
-            heapq.heappush(heap, candidate(i, k))
+            consider(i, k)
         work = cost(reach.values())
         if work < best_cost:
             best_cost, best = work, dict(groups)

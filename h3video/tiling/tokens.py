@@ -1,26 +1,41 @@
 """Token tiles: which tokens of the frame each tile runs, and what that costs.
 
-A tile owns the weights of one cell or a few joined ones and sees the tokens
-nearest to it, the same number for every tile: one shape, one graph, one
-compile. It keeps the full frame's token indices, so positions are the full
-frame's by construction. Plans are plain integers; nothing here needs torch.
+A tile owns the weights of one cell or a few joined ones and runs the tokens
+within the halo of those that it owns, and the nearest ones until it has one of
+a few sizes: a size is a graph, and a compile. It keeps the full frame's token
+indices, so positions are the full frame's by construction. Plans are plain
+integers; nothing here needs torch.
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
-from dataclasses import dataclass
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
+from ..blend.kernels import check_kernel
 from ..blend.weights import Grid, TileWeights, tile_weights
 from ..errors import UsageError
-from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point, finest_res, hex_grid, rect_grid
+from ..grid import (
+    DEFAULT_SPAN,
+    NO_ORIGIN,
+    HexGrid,
+    Point,
+    finest_res,
+    hex_grid,
+    origin_fits,
+    rect_grid,
+    rectangles,
+)
 from ..models.family import DenoiserShape, VideoFamily
 from .budget import DEFAULT_SHARE, parse_budget
-from .groups import group_cells
-from .settings import check_origin
+from .cover import SLIVER, Cost, Cover, as_array, cover, joined, together
+from .search import Fixed, Frame, Goal, best_grids
+from .settings import check_origin, check_tile_sizes
+from .sizes import TILE_SIZES, fitting, size_classes, tokens_run
 from .windows import TimeWindow, plan_windows
 
 log = logging.getLogger("h3video")
@@ -28,21 +43,18 @@ log = logging.getLogger("h3video")
 HALO_PX = 48.0
 """Px seen beyond a cell's edge by default, or half the fade where that is wider."""
 
-DEFAULT_SHARES = (DEFAULT_SHARE, 1.0 / 4.0)
-"""Shares of the frame that are tried without a budget."""
-
 MAX_PRICE = 1.6
 """Tokens run against the frame's up to which less memory is preferred to less work."""
 
-TURNS = ((0.0, 30.0), (10.0, 20.0))
-"""Degrees that are tried without a rotation: the second pair where the first is not good enough."""
-
 ENOUGH = 0.3
-"""Estimated peak against the full frame's at which no other rotation is tried."""
+"""Estimated peak against the full frame's that is small enough: from here on less work counts."""
 
 MAX_TILES = 1024
 MAX_ELEMENTS = 2**31
 """Tensors of this many elements break kernels on Metal and some on CUDA."""
+
+_USUAL = DenoiserShape(hidden=1, ffn=3, heads=1, layers=1)
+"""Proportions that stand for an unknown transformer."""
 
 
 def fade_tokens(token_px: int) -> int:
@@ -66,7 +78,7 @@ class TokenTile:
     cells    indices of the cells that it owns
     ids      their H3 ids
     tokens   spatial token indices (row * columns + column) that it runs, ascending
-    owned    tokens of which it has the largest weight
+    owned    tokens whose centres lie in its cells
     """
 
     cells: tuple[int, ...]
@@ -82,10 +94,11 @@ class TokenPlan:
     width, height    the frame in px;  columns, rows   the frame in tokens
     latent_frames    of the clip
     windows          every tile runs once in each, with its spatial tokens in the window's frames
-    overlap, halo    px: width of the shared band; context seen beyond a cell's edge
+    overlap, halo    px: width of the shared band; context of every token that a tile owns
     shape            hex | rect | none
     exchange         step: tiles stay apart through all blocks of a step
                      block: tiles are blended after every block
+    kernel           the fade's curve across the shared band, see h3video.blend.kernels
     """
 
     grid: Grid
@@ -102,6 +115,7 @@ class TokenPlan:
     denoiser: DenoiserShape | None
     tiles: tuple[TokenTile, ...]
     windows: tuple[TimeWindow, ...]
+    kernel: str = "smoothstep"
 
     @property
     def single(self) -> bool:
@@ -118,19 +132,30 @@ class TokenPlan:
         """Tokens of the full frame, over all latent frames."""
         return self.columns * self.rows * self.latent_frames
 
+    @cached_property
+    def tile_sizes(self) -> dict[int, int]:
+        """Tiles by how many tokens each runs over all latent frames of a window, largest first."""
+        length = self.windows[0].length
+        count = Counter(len(t.tokens) * length for t in self.tiles)
+        return dict(sorted(count.items(), reverse=True))
+
+    def sizes_text(self) -> str:
+        """How many tiles run how many tokens, such as "4 x 18480, 3 x 15918"."""
+        return ", ".join(f"{tiles} x {tokens}" for tokens, tiles in self.tile_sizes.items())
+
     @property
     def tile_tokens(self) -> int:
-        """Tokens of one tile, over all latent frames of a window."""
-        return len(self.tiles[0].tokens) * self.windows[0].length
+        """Tokens of the largest tile, over all latent frames of a window."""
+        return next(iter(self.tile_sizes))
 
     @property
     def tokens_run(self) -> int:
         """Tokens of all tiles in all windows."""
-        return self.tile_tokens * self.runs
+        return len(self.windows) * sum(n * tiles for n, tiles in self.tile_sizes.items())
 
     @property
     def share(self) -> float:
-        """A tile's tokens against the frame's."""
+        """The largest tile's tokens against the frame's."""
         return self.tile_tokens / self.frame_tokens
 
     @property
@@ -142,14 +167,17 @@ class TokenPlan:
     def expected_time(self) -> float | None:
         """Expected time of a step against the untiled one, from the work of each; None if unknown.
 
-        Linear layers cost price, attention price x share.
+        Linear layers cost price, attention price x share (the tiles' mean, by their tokens).
         """
         if self.denoiser is None:
             return None
         d = self.denoiser
         full = d.linear_flops(self.frame_tokens) + d.attention_flops(self.frame_tokens)
-        tile = d.linear_flops(self.tile_tokens) + d.attention_flops(self.tile_tokens)
-        return self.runs * tile / full
+        tiles = sum(
+            count * (d.linear_flops(n) + d.attention_flops(n))
+            for n, count in self.tile_sizes.items()
+        )
+        return len(self.windows) * tiles / full
 
     @property
     def largest_tensor(self) -> int | None:
@@ -164,8 +192,9 @@ class TokenPlan:
         if self.denoiser is None:
             return None
         return _activation_bytes(
-            self.denoiser, self.frame_tokens, self.tile_tokens, self.runs, self.exchange
-        )
+            self.denoiser, self.frame_tokens, self.tile_tokens, self.tokens_run, self.runs,
+            self.exchange,
+        )  # fmt: skip
 
     def untiled_bytes(self) -> int | None:
         """The same for the full frame at once."""
@@ -178,7 +207,7 @@ class TokenPlan:
         """Every tile's weights over the token grid."""
         return tile_weights(
             self.grid, [t.cells for t in self.tiles], self.columns, self.rows,
-            float(self.family.token_px), self.overlap,
+            float(self.family.token_px), self.overlap, self.kernel,
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
@@ -189,8 +218,10 @@ class TokenPlan:
             "grid": self.grid.to_json(),
             "columns": self.columns, "rows": self.rows, "latent_frames": self.latent_frames,
             "overlap_px": self.overlap, "halo_px": self.halo,
+            **({} if self.kernel == "smoothstep" else {"kernel": self.kernel}),
             "windows": [{"start": w.start, "length": w.length} for w in self.windows],
             "tokens_per_tile": self.tile_tokens, "tokens_run": self.tokens_run,
+            "tile_sizes": [{"tokens": n, "tiles": t} for n, t in self.tile_sizes.items()],
             "frame_tokens": self.frame_tokens, "price": self.price,
             "expected_time": self.expected_time, "largest_tensor": self.largest_tensor,
             "activation_bytes": self.activation_bytes(),
@@ -203,8 +234,9 @@ class TokenPlan:
 
 
 def _activation_bytes(
-    d: DenoiserShape, frame_tokens: int, tile_tokens: int, tiles: int, exchange: str
+    d: DenoiserShape, frame_tokens: int, tile_tokens: int, tokens: int, tiles: int, exchange: str
 ) -> int:
+    """Peak of a step in bytes: `tokens` of all tiles, `tile_tokens` of the largest."""
     frame = d.hidden_bytes(frame_tokens)
     if tiles == 1:
         return frame + d.block_bytes(frame_tokens)
@@ -212,7 +244,7 @@ def _activation_bytes(
     if exchange == "block":
         return frame + 4 * d.hidden * frame_tokens + tile  # and the float32 sum
     # The blend goes in pieces: the frame's result, and little beside the tiles' states.
-    return tiles * d.hidden_bytes(tile_tokens) + max(d.block_bytes(tile_tokens), frame)
+    return d.hidden_bytes(tokens) + max(d.block_bytes(tile_tokens), frame)
 
 
 def plan_token_tiles(
@@ -244,18 +276,22 @@ def plan_latent_tiles(
     span: float = DEFAULT_SPAN,
     rotation: float | None = None,
     origin: Point | None = None,
+    tile_sizes: int = TILE_SIZES,
     exchange: str = "step",
     denoiser: DenoiserShape | None = None,
     window: int | None = None,
     window_overlap: int = 2,
     window_mode: str = "fused",
+    kernel: str = "smoothstep",
+    narrow: bool = False,
 ) -> TokenPlan:
     """Plan the token tiles of a clip whose frame is columns x rows tokens.
 
     hex_res    H3 resolution 0..15, or "auto": the coarsest whose tile fits the budget
     overlap    px shared along every cell edge; None: 4 tokens (3 where they are 32 px
                wide). 0 is a hard partition. Narrower than that is widened with a warning
-    halo       px of context seen beyond a cell's edge; None: 48, at least overlap / 2
+    halo       px: a token sees all tokens that are so near in the tile that owns it; None: 48, at
+               least overlap / 2
     budget     see parse_budget; None with "auto": at most a third of the frame's tokens, and the
                least memory at a price up to 1.6, or else the least price (a frame so small that
                nothing fits is not tiled); None with a hex_res: no limit
@@ -263,7 +299,10 @@ def plan_latent_tiles(
     denoiser   the transformer's sizes: needed for a budget in bytes and for times
     rotation   of the grid in degrees; None: 0, or with "auto" whichever of a few is best
     origin     px by which the grid's centre lies right of and below the frame's; None: 0, 0
+    tile_sizes at most so many different token counts among the tiles; 1: all tiles are equal
     window, window_overlap, window_mode   latent frames a tile takes at a time, see plan_windows
+    kernel     the fade's curve, see h3video.blend.kernels
+    narrow     whether an overlap is taken as it is, however narrow; None is then 0
 
     Raises UsageError when a value is out of range or nothing fits the budget.
     """
@@ -280,15 +319,24 @@ def plan_latent_tiles(
         if value is not None and not 0.0 <= value <= 4096.0:
             raise UsageError(f"{name} {value:g} is out of range 0..4096 px")
     check_origin(origin)
+    check_tile_sizes(tile_sizes)
+    check_kernel(kernel)
     windows = plan_windows(latent_frames, window, window_overlap, window_mode, family)
     limit = _limit(parse_budget(budget), denoiser)
-    if hex_res == "auto" and limit is None and shape != "none":
-        return _best(
-            columns, rows, latent_frames, family, rotation, overlap=overlap, halo=halo,
-            origin=origin,
-            shape=shape, span=span, exchange=exchange, denoiser=denoiser, window=window,
-            window_overlap=window_overlap, window_mode=window_mode,
-        )  # fmt: skip
+    template = TokenPlan(
+        hex_grid(width, height, 0), family, width, height, columns, rows, latent_frames,
+        0.0, 0.0, shape, exchange, denoiser, (), windows, kernel,
+    )  # fmt: skip
+    if hex_res == "auto" and shape != "none":
+        fixed = Fixed(None if span == DEFAULT_SPAN else span, rotation, origin)
+        found = _searched(template, limit, fixed, overlap, halo, tile_sizes, narrow)
+        if found is not None:
+            _check_elements(found)
+            _warn_overlap(found, overlap)
+            return found
+        if limit is None:  # the frame is so small that every tile would be most of it
+            shape = "none"
+            template = replace(template, shape=shape)
     rotation, place = rotation or 0.0, NO_ORIGIN if shape == "none" else origin or NO_ORIGIN
 
     make_grid = rect_grid if shape == "rect" else hex_grid
@@ -296,18 +344,20 @@ def plan_latent_tiles(
     candidates = [0] if shape == "none" else range(finest + 1) if hex_res == "auto" else [hex_res]
     smallest = None
     for res in candidates:
+        if hex_res == "auto" and not origin_fits(width, height, int(res), span, place):
+            break
         grid = make_grid(width, height, int(res), span, rotation, place)
         if hex_res == "auto" and smallest is not None and len(grid.cells) > MAX_TILES:
             break
         plan = None
         for join in _join_shares(limit, hex_res):
             tiles, used_overlap, used_halo = _tiles(
-                grid, columns, rows, family.token_px, overlap, halo, shape, join
-            )
-            plan = TokenPlan(
-                grid, family, width, height, columns, rows, latent_frames,
-                used_overlap, used_halo, shape, exchange, denoiser, tiles, windows,
+                grid, columns, rows, family.token_px, overlap, halo, shape, join, tile_sizes,
+                narrow=narrow,
             )  # fmt: skip
+            plan = replace(
+                template, grid=grid, overlap=used_overlap, halo=used_halo, tiles=tiles
+            )
             if _fits(plan, limit, shape, hex_res):
                 _check_elements(plan)
                 _warn_overlap(plan, overlap)
@@ -317,7 +367,8 @@ def plan_latent_tiles(
             smallest = plan
         elif smallest.tile_tokens < smallest.frame_tokens or len(grid.cells) > MAX_TILES // 8:
             break  # finer cells no longer make smaller tiles: overlap and halo rule
-    assert smallest is not None
+    if smallest is None:
+        raise UsageError(f"origin {place[0]:g}, {place[1]:g} is farther off than cells are apart")
     raise NothingFits(
         f"no tile of {width}x{height} with {latent_frames} latent frames fits the budget "
         f"{budget}: the smallest has {smallest.share:.0%} of the frame's tokens (hex_res "
@@ -326,38 +377,81 @@ def plan_latent_tiles(
     )
 
 
-def _best(
-    columns: int, rows: int, latent_frames: int, family: VideoFamily, rotation: float | None,
-    **settings: Any,
-) -> TokenPlan:  # fmt: skip
-    """The plan that most people should use, see plan_latent_tiles."""
-    free = rotation is None and settings["shape"] == "hex"
-    found: list[TokenPlan] = []
-    for turns in TURNS if free else ((rotation or 0.0,),):
-        for share, turn in itertools.product(DEFAULT_SHARES, turns):
-            try:
-                plan = plan_latent_tiles(
-                    columns, rows, latent_frames, family, budget=share, rotation=turn, **settings
-                )
-            except NothingFits:
-                continue
-            found.append(plan)
-        if any(plan.price <= MAX_PRICE and _saving(plan) <= ENOUGH for plan in found):
-            break
-    cheap = [plan for plan in found if plan.price <= MAX_PRICE]
-    if cheap:
-        return min(cheap, key=lambda p: (p.activation_bytes() or 0, p.tile_tokens))
-    if found:
-        return min(found, key=lambda p: p.price)
-    whole = {**settings, "shape": "none"}
-    return plan_latent_tiles(
-        columns, rows, latent_frames, family, rotation=rotation or 0.0, **whole
+def moved_plan(
+    plan: TokenPlan, origin: Point, join: float | None, tile_sizes: int = TILE_SIZES
+) -> TokenPlan:
+    """A plan with its grid elsewhere: everything else stays, tiles are cut anew.
+
+    origin   see plan_latent_tiles
+    join     share of the frame up to which cells are joined; None: slivers only
+    """
+    old = plan.grid
+    assert not plan.single
+    if isinstance(old, HexGrid):
+        grid: Grid = hex_grid(old.width, old.height, old.res, old.span, old.rotation, origin)
+    else:
+        grid = rectangles(old.width, old.height, old.columns, old.rows, old.res, origin)
+    tiles, _, _ = _tiles(
+        grid, plan.columns, plan.rows, plan.family.token_px, plan.overlap, plan.halo, plan.shape,
+        join, tile_sizes, narrow=True,
     )  # fmt: skip
+    return replace(plan, grid=grid, tiles=tiles)
 
 
-def _saving(plan: TokenPlan) -> float:
-    """The estimated peak against the full frame's; 0 where the model's shape is unknown."""
-    return (plan.activation_bytes() or 0) / (plan.untiled_bytes() or 1)
+def _searched(
+    template: TokenPlan, limit: float | int | None, fixed: Fixed, overlap: float | None,
+    halo: float | None, tile_sizes: int, narrow: bool,
+) -> TokenPlan | None:  # fmt: skip
+    """The plan that serves best of all sizes, rotations and origins; None where no tile fits."""
+    columns, rows, px = template.columns, template.rows, template.family.token_px
+    goal = _goal(template, limit, tile_sizes)
+    frame = Frame(columns, rows, px, *wanted_px(px, overlap, halo, narrow))
+    found: list[tuple[Any, int, TokenPlan]] = []
+    for grid in best_grids(frame, template.shape, goal, fixed):
+        tiles, used_overlap, used_halo = _tiles(
+            grid, columns, rows, px, overlap, halo, template.shape, goal.limit / (columns * rows),
+            tile_sizes, goal.cost, narrow,
+        )  # fmt: skip
+        plan = replace(template, grid=grid, overlap=used_overlap, halo=used_halo, tiles=tiles)
+        if len(tiles) > 1 and _fits(plan, limit, template.shape, "auto"):
+            found.append((goal.cost([len(t.tokens) for t in tiles]), len(found), plan))
+    return min(found, key=lambda f: f[:2])[2] if found else None
+
+
+def _goal(plan: TokenPlan, limit: float | int | None, tile_sizes: int) -> Goal:
+    """What is asked of a plan like `plan`: see plan_latent_tiles."""
+    spatial = plan.columns * plan.rows
+    length, windows = plan.windows[0].length, len(plan.windows)
+    d = plan.denoiser or _USUAL
+    enough = ENOUGH * (d.hidden_bytes(plan.frame_tokens) + d.block_bytes(plan.frame_tokens))
+    affordable = MAX_PRICE * plan.frame_tokens / (length * windows)
+
+    def work(needed: Sequence[int]) -> int:
+        return tokens_run(needed, tile_sizes)
+
+    def memory(needed: Sequence[int], run: int) -> int:
+        largest, every = max(needed) * length, run * length * windows
+        return _activation_bytes(
+            d, plan.frame_tokens, largest, every, len(needed) * windows, plan.exchange
+        )
+
+    def usual(needed: Sequence[int]) -> tuple[int, int]:
+        run = work(needed)
+        if run > affordable:
+            return 2, run
+        needs = memory(needed, run)
+        return (0, run) if needs <= enough else (1, needs)
+
+    def within(needed: Sequence[int]) -> tuple[int, int]:
+        run = work(needed)
+        needs = memory(needed, run)
+        return (0, run) if needs <= int(limit or 0) else (1, needs)
+
+    if isinstance(limit, int):
+        return Goal(spatial // 2, spatial // 24, within)
+    if limit is not None:
+        return Goal(int(limit * spatial), int(limit * spatial), work)
+    return Goal(int(DEFAULT_SHARE * spatial), spatial // 8, usual)
 
 
 def _limit(budget: float | int | None, denoiser: DenoiserShape | None) -> float | int | None:
@@ -413,26 +507,18 @@ def _warn_overlap(plan: TokenPlan, asked: float | None) -> None:
     log.warning("overlap %g px is taken as %.0f px: %s", asked, plan.overlap, why)
 
 
-Seen = tuple[Any, int]
-"""Tokens as a bool array, and how many they are."""
-
-
-def _both(a: Seen, b: Seen) -> Seen:
-    union = a[0] | b[0]
-    return union, int(union.sum())
-
-
 def _tiles(
     grid: Grid, columns: int, rows: int, token_px: int, overlap: float | None,
-    halo: float | None, shape: str, join: float | None,
+    halo: float | None, shape: str, join: float | None, tile_sizes: int = 1,
+    cost: Cost | None = None, narrow: bool = False,
 ) -> tuple[tuple[TokenTile, ...], float, float]:  # fmt: skip
-    """Tiles of a grid with the overlap and halo that are really used."""
-    import numpy as np
+    """Tiles of a grid with the overlap and halo that are really used.
 
-    narrowest = float(fade_tokens(token_px) * token_px)
-    wanted = narrowest if overlap is None else (max(overlap, narrowest) if overlap > 0.0 else 0.0)
-    used_overlap = min(wanted, grid.max_overlap())
-    used_halo = max(HALO_PX if halo is None else halo, used_overlap / 2.0)
+    join   share of the frame up to which cells are joined; None: slivers only
+    cost   what joining is to lower; None: the tokens that are run
+    """
+    used_overlap = min(wanted_px(token_px, overlap, halo, narrow)[0], grid.max_overlap())
+    used_halo = _used_halo(halo, used_overlap)
     spatial = columns * rows
     if shape == "none" or len(grid.cells) == 1:
         cells = tuple(range(len(grid.cells)))
@@ -443,40 +529,54 @@ def _tiles(
             f"hex_res {grid.res} gives {len(grid.cells)} cells at {grid.width}x{grid.height}; "
             f"at most {MAX_TILES} can be tiles: use hex_res {grid.res - 1} or less"
         )
+    found = cover(grid, columns, rows, token_px, used_overlap, used_halo)
+    limit = int(SLIVER * found.largest if join is None else join * spatial)
+    groups = joined(found, limit, cost or (lambda needed: tokens_run(needed, tile_sizes)))
+    tiles = _filled(grid, found, groups, columns, rows, token_px, tile_sizes)
+    return tiles, used_overlap, used_halo
+
+
+def wanted_px(
+    token_px: int, overlap: float | None, halo: float | None, narrow: bool = False
+) -> tuple[float, float]:
+    """The overlap and halo in px that are used where these are asked for and cells are large."""
+    narrowest = 0.0 if narrow else float(fade_tokens(token_px) * token_px)
+    wanted = narrowest if overlap is None else (max(overlap, narrowest) if overlap > 0.0 else 0.0)
+    return wanted, _used_halo(halo, wanted)
+
+
+def _used_halo(halo: float | None, overlap: float) -> float:
+    return max(HALO_PX if halo is None else halo, overlap / 2.0)
+
+
+def _filled(
+    grid: Grid, found: Cover, groups: Sequence[Sequence[int]], columns: int, rows: int,
+    token_px: int, tile_sizes: int,
+) -> tuple[TokenTile, ...]:  # fmt: skip
+    """Tiles of groups of cells, each filled up to its size with the tokens nearest to it."""
+    import numpy as np
+
+    spatial = columns * rows
+    cells = [tuple(found.cells[i] for i in group) for group in groups]
+    seen = [together(found, group) for group in groups]
+    sizes = size_classes([count for _, count in seen], tile_sizes)
     xs, ys = np.meshgrid((np.arange(columns) + 0.5) * token_px, (np.arange(rows) + 0.5) * token_px)
-    xs, ys = xs.ravel(), ys.ravel()
-    distance = np.stack([grid.reach_distance(c.index, xs, ys) for c in grid.cells])
-    # A millionth of a pixel of slack keeps a token on the border inside on every machine.
-    sees = distance > -(used_halo + 1e-6)
-    most = int(1.15 * sees.sum(1).max() if join is None else join * spatial)
-    index, _ = grid.sample_weights(columns, rows, float(token_px), used_overlap)
-    owners = sorted({int(i) for i in np.unique(index[..., 0])})  # slot 0 has the largest weight
-    place = {cell: i for i, cell in enumerate(owners)}
-    near = [[place[j] for j in grid.neighbours[i] if j in place] for i in owners]
-    joined = group_cells(
-        [(sees[i], int(sees[i].sum())) for i in owners], near, most, _both, lambda seen: seen[1]
-    )
-    groups = tuple(tuple(owners[i] for i in group) for group in joined)
-    seen = [np.logical_or.reduce(sees[list(g)]) for g in groups]
-    count = max(int(s.sum()) for s in seen)
     tiles = []
-    weights = tile_weights(grid, groups, columns, rows, float(token_px), used_overlap)
-    owner = np.zeros(spatial, np.int64)
-    largest = np.zeros(spatial, np.float32)
-    for tile, w in enumerate(weights):
-        better = w.weight > largest[w.points]
-        owner[w.points[better]] = tile
-        largest[w.points[better]] = w.weight[better]
-    for tile, group in enumerate(groups):
-        nearest = distance[list(group)].max(0)
-        # Stable on equal distances, and rounded so that no machine's last bit decides.
-        order = np.argsort(-np.round(nearest, 6), kind="stable")[:count]
+    for group, mine, needs in zip(groups, cells, seen):
+        inside = as_array(needs, spatial)
+        spare = fitting(needs[1], sizes) - needs[1]
+        if spare:
+            away = np.flatnonzero(~inside)
+            x, y = xs.ravel()[away], ys.ravel()[away]
+            distance = np.max([grid.signed_distance(c, x, y) for c in mine], axis=0)
+            # Stable on equal distances, and rounded so that no machine's last bit decides.
+            inside[away[np.argsort(-np.round(distance, 6), kind="stable")[:spare]]] = True
         tiles.append(
             TokenTile(
-                group,
-                tuple(grid.cells[i].id for i in group),
-                tuple(sorted(int(i) for i in order)),
-                int((owner == tile).sum()),
+                mine,
+                tuple(grid.cells[i].id for i in mine),
+                tuple(np.flatnonzero(inside).tolist()),
+                sum(found.owned[i] for i in group),
             )
         )
-    return tuple(tiles), used_overlap, used_halo
+    return tuple(tiles)

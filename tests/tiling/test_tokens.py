@@ -18,14 +18,16 @@ SHAPE = DenoiserShape(hidden=256, ffn=1024, heads=2, layers=6)
 @given(
     st.integers(8, 60), st.integers(8, 60), st.integers(0, 5), st.one_of(st.just("auto"),
     st.integers(2, 4)), st.floats(0, 200), st.floats(0, 100), st.sampled_from(["hex", "rect"]),
-    st.floats(-90, 90),
+    st.floats(-90, 90), st.integers(1, 4), st.floats(-9, 9), st.floats(-9, 9),
 )  # fmt: skip
-@settings(max_examples=150)
-def test_every_plan_covers_the_frame(columns, rows, k, res, overlap, halo, shape, rotation):
+@settings(max_examples=60)
+def test_every_plan_covers_the_frame(
+    columns, rows, k, res, overlap, halo, shape, rotation, sizes, x, y
+):
     try:
         plan = plan_token_tiles(
             columns * 16, rows * 16, 4 * k + 1, WAN, hex_res=res, overlap=overlap, halo=halo,
-            shape=shape, rotation=rotation,
+            shape=shape, rotation=rotation, tile_sizes=sizes, origin=(x, y),
         )  # fmt: skip
     except UsageError as e:
         assert "budget" in str(e) or "hex_res" in str(e)
@@ -36,7 +38,6 @@ def test_every_plan_covers_the_frame(columns, rows, k, res, overlap, halo, shape
         tokens = np.array(tile.tokens)
         assert (np.diff(tokens) > 0).all()
         assert tokens[0] >= 0 and tokens[-1] < spatial
-        assert len(tokens) == len(plan.tiles[0].tokens)  # one shape for every tile
         assert np.isin(weights.points, tokens).all()  # weight only on tokens that are run
         total[weights.points] += weights.weight
     assert np.abs(total - 1.0).max() <= 1e-6
@@ -45,22 +46,66 @@ def test_every_plan_covers_the_frame(columns, rows, k, res, overlap, halo, shape
         {c for t in plan.tiles for c in t.cells}
     )
     assert plan.price >= 1.0 or len(plan.tiles) == 1
+    assert len(plan.tile_sizes) <= sizes
+    assert sum(n * tiles for n, tiles in plan.tile_sizes.items()) * len(plan.windows) == (
+        plan.tokens_run
+    )
 
 
-def test_a_tile_sees_its_halo():
-    plan = plan_token_tiles(1280, 704, 81, WAN, hex_res=3, halo=80.0)
-    grid = plan.grid
-    xs, ys = np.meshgrid(np.arange(plan.columns) * 16 + 8.0, np.arange(plan.rows) * 16 + 8.0)
+@given(
+    st.integers(10, 40), st.integers(10, 40), st.floats(0, 120), st.sampled_from(["hex", "rect"]),
+    st.floats(0, 60), st.integers(1, 4),
+)  # fmt: skip
+@settings(max_examples=40)
+def test_an_owned_token_sees_everything_within_the_halo(columns, rows, halo, shape, turn, sizes):
+    plan = plan_token_tiles(
+        columns * 16, rows * 16, 5, WAN, hex_res=3, halo=halo, shape=shape, rotation=turn,
+        tile_sizes=sizes,
+    )  # fmt: skip
+    assert plan.halo >= halo
+    y, x = np.divmod(np.arange(columns * rows), columns)
+    owner = plan.grid.sample_weights(columns, rows, 16.0, plan.overlap)[0][..., 0].ravel()
     for tile in plan.tiles:
-        near = np.max([grid.signed_distance(c, xs, ys) for c in tile.cells], axis=0).ravel()
-        assert set(np.flatnonzero(near > -80.0)) <= set(tile.tokens)
+        mine = np.flatnonzero(np.isin(owner, tile.cells))
+        assert len(mine) == tile.owned
+        far = np.hypot(x[:, None] - x[mine], y[:, None] - y[mine]).min(1, initial=np.inf) * 16
+        assert set(np.flatnonzero(far <= plan.halo).tolist()) <= set(tile.tokens)
 
 
-def test_auto_takes_the_coarsest_that_fits():
-    plan = plan_token_tiles(1280, 704, 81, WAN)
+@pytest.mark.parametrize("settings", [{}, {"budget": 0.2}, {"hex_res": 3}, {"shape": "rect"}])
+def test_more_sizes_never_run_more(settings):
+    settings = {"hex_res": 3, **settings}
+    runs = [
+        plan_token_tiles(1280, 704, 81, WAN, tile_sizes=k, **settings).tokens_run
+        for k in (1, 2, 3, 4, 99)
+    ]
+    assert runs == sorted(runs, reverse=True)
+    assert runs[0] > runs[2]
+    one = plan_token_tiles(1280, 704, 81, WAN, tile_sizes=1, **settings)
+    assert len(one.tile_sizes) == 1
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "2"])
+def test_tile_sizes_are_whole_and_above_zero(value):
+    with pytest.raises(UsageError, match=r"tile_sizes .* 1 or more"):
+        plan_token_tiles(1280, 704, 81, WAN, tile_sizes=value)
+
+
+@pytest.mark.parametrize("size", [(832, 480), (1280, 704), (1920, 1088)])
+@pytest.mark.parametrize("shape", ["hex", "rect"])
+def test_auto_takes_little_memory_at_a_fair_price_or_the_least_price(size, shape):
+    plan = plan_token_tiles(*size, 81, WAN, denoiser=SHAPE, shape=shape)
     assert plan.share <= 1 / 3
-    coarser = plan_token_tiles(1280, 704, 81, WAN, hex_res=plan.grid.res - 1)
-    assert coarser.share > 1 / 3
+    assert plan.price <= 1.6
+    saved = plan.activation_bytes() / plan.untiled_bytes()
+    others = [
+        plan_token_tiles(*size, 81, WAN, denoiser=SHAPE, shape=shape, hex_res=res)
+        for res in (2, 3, 4)
+    ]
+    for other in others:
+        if len(other.tiles) > 1 and other.share <= 1 / 3:
+            less = other.activation_bytes() / other.untiled_bytes()
+            assert other.price >= plan.price or less > max(saved, 0.3)
 
 
 @pytest.mark.parametrize("budget", [0.2, 0.3, 0.5, 0.9])
@@ -85,10 +130,12 @@ def test_no_tiling_holds_all_tokens():
 
 def test_price_and_time_follow_the_definition():
     plan = plan_token_tiles(1280, 704, 81, WAN, denoiser=SHAPE)
-    assert plan.tokens_run == plan.tile_tokens * len(plan.tiles)
-    n, tile, count = plan.frame_tokens, plan.tile_tokens, len(plan.tiles)
+    n, sizes = plan.frame_tokens, [len(t.tokens) * plan.latent_frames for t in plan.tiles]
+    assert plan.tokens_run == sum(sizes)
+    assert plan.tile_tokens == max(sizes)
     linear = 12 * 256 * 256 + 4 * 256 * 1024 + 4 * 512 * 256
-    want = count * (tile * linear + 4 * tile**2 * 256) / (n * linear + 4 * n**2 * 256)
+    work = sum(tile * linear + 4 * tile**2 * 256 for tile in sizes)
+    want = work / (n * linear + 4 * n**2 * 256)
     assert plan.expected_time == pytest.approx(want, rel=1e-9)
 
 

@@ -33,11 +33,12 @@ class TileMajor:
     def run(self, call: Callable[[int, float], Any]) -> Any:
         """call(tile number, share of the step) -> the model's output; returns the blend."""
         weights, total = self.plan.weights(), 0.0
+        tokens = sum(len(self.plan.tiles[number].tokens) for number in self.numbers)
         picture: Tensor | None = None
         others: list[Tensor] = []
         dtype, listed = torch.float32, False
         for number in self.numbers:
-            result = call(number, 1.0 / len(self.numbers))
+            result = call(number, len(self.plan.tiles[number].tokens) / tokens)
             listed = isinstance(result, (list, tuple))
             parts = list(result) if listed else [result]
             dtype = parts[0].dtype

@@ -281,17 +281,19 @@ def _cut(
     )
 
 
-def moved_crops(plan: LatentCrops, origin: Point, settings: HexSettings) -> LatentCrops:
+def moved_crops(
+    plan: LatentCrops, origin: Point, settings: HexSettings, share: float | None
+) -> LatentCrops:
     """A plan with its grid elsewhere: everything else stays, crops are cut anew.
 
     origin   px by which the grid's centre lies right of and below the frame's
+    share    as in crop_boxes
     """
     old = plan.grid
     if isinstance(old, HexGrid):
         grid: Grid = hex_grid(old.width, old.height, old.res, old.span, old.rotation, origin)
     else:
         grid = rectangles(old.width, old.height, old.columns, old.rows, old.res, origin)
-    share = plan.share if settings.hex_res == "auto" else None
     return _cut(grid, plan.columns, plan.rows, plan.unit, plan.patch, settings, share)
 
 

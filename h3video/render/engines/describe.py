@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...tiling.shift import Schedule
 from ...tiling.tokens import TokenPlan
 
 
@@ -17,6 +18,17 @@ def describe(plan: TokenPlan) -> str:
     return (
         f"{len(plan.tiles)} {plan.shape} tiles{windows} at hex_res {plan.grid.res} "
         f"(edge {plan.grid.edge:.0f} px, overlap {plan.overlap:.0f} px, halo {plan.halo:.0f} px): "
-        f"{plan.tile_tokens} of {plan.frame_tokens} tokens a tile ({plan.share:.0%}), "
+        f"{plan.sizes_text()} of {plan.frame_tokens} tokens ({plan.share:.0%} at most), "
         f"price {plan.price:.2f}{expected}"
+    )
+
+
+def describe_schedule(schedule: Schedule[TokenPlan]) -> str:
+    """The plans of a sampling in one line: the one that stays, or the largest and the mean."""
+    text = describe(schedule.largest)
+    if not schedule.moves:
+        return text
+    return (
+        f"{text}. The grid moves every step, through {len(schedule.plans)} places, of which this "
+        f"is the largest; mean price {schedule.price:.2f}"
     )

@@ -14,9 +14,10 @@ import torch
 from ....errors import UsageError
 from ....tiling.guide import shrink_factor
 from ....tiling.settings import NO_VARIANCE, HexSettings
+from ....tiling.shift import PLACES, Schedule, token_schedule
 from ....tiling.table import Tables
-from ....tiling.tokens import TokenPlan, plan_latent_tiles
-from ..describe import describe
+from ....tiling.tokens import TokenPlan
+from ..describe import describe, describe_schedule
 from .blocks import BlockPass
 from .families import family_class
 from .families.base import Family
@@ -24,7 +25,7 @@ from .forward import Forward
 from .memory import memory_share, scaled_estimate, scaled_shape
 from .progress import Progress
 from .regions import REGION, RegionCalls, hide_masks
-from .steps import step_of
+from .steps import model_sampling_of, step_of, steps_before
 
 log = logging.getLogger("h3video")
 
@@ -91,12 +92,15 @@ class TokenTiling:
     def __init__(self, settings: HexSettings, family: type[Family]) -> None:
         self.settings = settings
         self.family = family
-        self.tables = Tables()
+        self.tables = Tables(8 if settings.shift == "none" else 8 * PLACES)
         self.progress = Progress()
         self.measure = False
         self.own_seconds = 0.0
         self.plans: list[TokenPlan] = []
         self._said: set[str] = set()
+        self._sampling: Any = None
+        self._before: int | None = None
+        self._largest: TokenPlan | None = None
 
     # -- the wrappers ------------------------------------------------------------------------
 
@@ -108,6 +112,7 @@ class TokenTiling:
                 f"guide_steps {self.settings.guide_steps} has one prompt for the whole frame; take "
                 "the regional prompts away, or use guide_steps 0"
             )
+        self._sampling, self._before = model_sampling_of(executor.class_obj), None
         args, kwargs = self.progress.begin(args, kwargs)
         try:
             return executor(*args, **kwargs)
@@ -124,7 +129,7 @@ class TokenTiling:
         self, executor: Any, model: Any, conds: Any, x_in: Any, timestep: Any, options: Any
     ) -> Any:
         """Conditionings with regions as one call per region; others as they are."""
-        share = memory_share(self.plans[-1]) if self.plans else 1.0
+        share = memory_share(self._largest) if self._largest is not None else 1.0
         with scaled_estimate(model, share):
             calls = RegionCalls(model, conds, x_in, timestep, self.family)
             if not calls.needed:
@@ -140,32 +145,47 @@ class TokenTiling:
             return forward.call()
         family = self.family(forward.model, forward.arguments)
         family.check()
-        plan = self.plan(family)
+        schedule = self.schedule(family)
+        plan = schedule.at(self._place(options) if schedule.moves else 0)
+        self._keep(plan, len(schedule.plans))
         if plan.single:
             self._say(describe(plan))
             result = forward.call()
             self.progress.tile(1.0)
             return result
-        self._announce(family, plan, options)
+        self._announce(family, schedule, options)
         result = self._tiled(forward, family, plan, options)
-        return self._guided(forward, family, plan, result) if self._guides(options) else result
+        if self._guides(options):
+            return self._guided(forward, family, schedule.largest, result)
+        return result
 
     # -- the parts ---------------------------------------------------------------------------
 
-    def plan(self, family: Family) -> TokenPlan:
-        """The plan for the frame of this pass."""
-        s = self.settings
-        plan = plan_latent_tiles(
-            *family.frame(), family.video, hex_res=s.hex_res, overlap=s.overlap, halo=s.halo,
-            budget=s.budget, shape=s.shape, span=s.span, rotation=s.rotation,
-            origin=s.origin, tile_sizes=s.tile_sizes,
-            exchange="block" if self._exchange(family) == "block" else "step",
-            denoiser=family.shape(), window=s.window or None, window_overlap=s.window_overlap,
-            window_mode=s.window_mode,
-        )  # fmt: skip
+    def schedule(self, family: Family) -> Schedule[TokenPlan]:
+        """The plans for the frame of this pass: one, or with shift one for every place."""
+        exchange = "block" if self._exchange(family) == "block" else "step"
+        found = token_schedule(
+            *family.frame(), family.video, self.settings, family.shape(), exchange
+        )
+        self._largest = found.largest
+        return found
+
+    def _place(self, options: dict[str, Any]) -> int:
+        """The step of this pass, counted from the start of the whole schedule."""
+        step = step_of(options)
+        if step is None:
+            raise UsageError(
+                "shift=step needs a sampler that tells its sigmas; use another, or shift=none"
+            )
+        if self._before is None:
+            self._before = steps_before(self._sampling, options["sample_sigmas"])
+        return step + self._before
+
+    def _keep(self, plan: TokenPlan, most: int) -> None:
+        """Remember the last few plans that ran, newest last."""
         if not self.plans or self.plans[-1] is not plan:
-            self.plans[:] = [*self.plans[-3:], plan]
-        return plan
+            kept = max(3, most - 1)
+            self.plans[:] = [*(p for p in self.plans[-kept:] if p is not plan), plan]
 
     def _exchange(self, family: Family) -> str:
         return "block" if family.needs_exchange() else self.settings.exchange
@@ -258,10 +278,13 @@ class TokenTiling:
         x = torch.empty(tuple(shape), dtype=torch.float16, device="meta")
         latent = [x, x] if len(noise_shape) < 4 else x
         family = self.family(model.model.diffusion_model, {"x": latent})
-        return memory_share(self.plan(family))
+        return memory_share(self.schedule(family).largest)
 
-    def _announce(self, family: Family, plan: TokenPlan, options: dict[str, Any]) -> None:
-        self._say(describe(plan))
+    def _announce(
+        self, family: Family, schedule: Schedule[TokenPlan], options: dict[str, Any]
+    ) -> None:
+        plan = schedule.largest
+        self._say(describe_schedule(schedule))
         if family.audio:
             self._say(f"sound: {family.audio}")
         if reason := family.needs_exchange():

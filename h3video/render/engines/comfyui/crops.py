@@ -17,13 +17,15 @@ from ....blend.accumulate import mix, share_of_weight
 from ....blend.variance import Placed, raise_detail
 from ....errors import UsageError
 from ....tiling.budget import parse_budget
-from ....tiling.latent_crops import LatentBox, LatentCrops, plan_latent_crops
+from ....tiling.latent_crops import LatentBox, LatentCrops
 from ....tiling.settings import HexSettings
+from ....tiling.shift import Schedule, crop_schedule
 from .conds import CondCrops, Conds
 from .geometry import latent_patch, latent_unit
 from .latents import LatentLayout, find_layout, latent_shapes
 from .patches import refuse_caches, refuse_pictures
 from .positions import crop_options, reference_tokens, takes_offset
+from .steps import model_sampling_of, steps_before
 
 log = logging.getLogger("h3video")
 
@@ -36,8 +38,8 @@ SMALL_SHARE = 0.5
 def attach_crops(model_patcher: Any, settings: HexSettings) -> Any:
     """A clone of a ComfyUI model that predicts in crop tiles.
 
-    settings   hex_res, overlap, halo, budget, shape, span, rotation, origin, kernel, blend,
-               start_step and end_step are read
+    settings   hex_res, overlap, halo, budget, shape, span, rotation, origin, kernel, blend, shift,
+               shift_seed, start_step and end_step are read
 
     Raises UsageError during sampling, before its first step, for what cannot be cropped.
     """
@@ -118,6 +120,8 @@ class CropRun:
         self.settings = settings
         self.shapes = shapes
         self._frames: dict[Any, _Frame] = {}
+        self._schedules: dict[Any, Schedule[LatentCrops]] = {}
+        self._before = 0
         self._progress: _Progress | None = None
 
     @property
@@ -128,27 +132,35 @@ class CropRun:
     def estimate_shape(self, model: Any, noise_shape: Any) -> list[int]:
         """The shape of what the model will be given, for ComfyUI's estimate."""
         layout = find_layout(noise_shape, self.shapes)
-        plan = self._plan(model, layout)
+        plan = self._schedule(model, layout).largest
         return [noise_shape[0], *layout.cropped(plan.box(0)).flat_shape()[1:]]
 
     def begin(self, guider: Any, sigmas: Tensor, noise: Tensor, options: dict[str, Any]) -> None:
         """Check everything and say what will be done."""
         model = guider.inner_model
         groups = list(guider.conds.values())
-        frame = self._frame(model, groups, noise)
-        plan = frame.plan
+        self._before = steps_before(model_sampling_of(guider), sigmas)
+        layout = find_layout(noise.shape, latent_shapes(groups, model, self.shapes))
+        schedule = self._schedule(model, layout)
+        plan = schedule.largest
         steps = len(sigmas) - 1
-        self._progress = _Progress(steps, len(plan.tiles))
-        if len(plan.tiles) == 1:
+        self._progress = _Progress(steps, max(len(p.tiles) for p in schedule.plans))
+        if all(len(p.tiles) == 1 for p in schedule.plans):
             log.info("crop tiles: %s", plan.summary())
             return
-        frame.conds.check(groups, [plan.box(i) for i in range(len(plan.tiles))])
-        refuse_pictures(options, frame.layout)
+        for place in range(len(schedule.plans)):
+            frame = self._frame(model, groups, noise, place)
+            frame.conds.check(groups, [frame.plan.box(i) for i in range(len(frame.plan.tiles))])
+        refuse_pictures(options, layout)
         refuse_caches(options, ("EasyCacheHolder",))
         full = takes_offset(model) and self.settings.positions == "full"
         where = "the full frame's" if full else "each crop's own"
-        audio = "; other streams whole, their mean by owned area" if frame.layout.packed else ""
-        log.info("crop tiles: %s; positions are %s%s", plan.summary(), where, audio)
+        audio = "; other streams whole, their mean by owned area" if layout.packed else ""
+        moves = (
+            f"; the grid moves every step, through {len(schedule.plans)} places of which this is "
+            f"the largest, mean price {schedule.price:.2f}"
+        ) if schedule.moves else ""  # fmt: skip
+        log.info("crop tiles: %s; positions are %s%s%s", plan.summary(), where, audio, moves)
         start = float(model.model_sampling.sigma_max)
         if steps > 0 and float(sigmas[0]) >= 0.99 * start and plan.share < SMALL_SHARE:
             log.warning(
@@ -165,7 +177,7 @@ class CropRun:
         step = step_of(timestep, model_options)
         if not _tiled(self.settings, step):
             return executor(model, conds, x, timestep, model_options)
-        frame = self._frame(model, conds, x)
+        frame = self._frame(model, conds, x, self._place(step))
         if len(frame.plan.tiles) == 1:
             return executor(model, conds, x, timestep, model_options)
         return self._blend(executor, frame, model, conds, x, timestep, model_options, step)
@@ -203,24 +215,43 @@ class CropRun:
             frame.conds.close()
         self._frames.clear()
 
-    def _frame(self, model: Any, conds: Conds, x: Tensor) -> _Frame:
+    def _place(self, step: int | None) -> int:
+        """The step counted from the start of the whole schedule, where it matters."""
+        if self.settings.shift == "none":
+            return 0
+        if step is None:
+            raise UsageError(
+                "shift=step needs a sampler that tells its sigmas; use another, or shift=none"
+            )
+        return step + self._before
+
+    def _frame(self, model: Any, conds: Conds, x: Tensor, step: int) -> _Frame:
         layout = find_layout(x.shape, latent_shapes(conds, model, self.shapes))
-        # Not the batch: guiders put several latents into one call.
-        key = tuple(s[1:] for s in layout.shapes), layout.packed
+        schedule = self._schedule(model, layout)
+        plan = schedule.at(step)
+        key = _key(layout), step % len(schedule.plans)
         if key not in self._frames:
-            self._frames[key] = _Frame(self._plan(model, layout), model, layout, x.device)
+            self._frames[key] = _Frame(plan, model, layout, x.device)
         return self._frames[key]
 
-    def _plan(self, model: Any, layout: LatentLayout) -> LatentCrops:
+    def _schedule(self, model: Any, layout: LatentLayout) -> Schedule[LatentCrops]:
         def fits(columns: int, rows: int) -> bool:
             box = LatentBox(0, 0, columns, rows, layout.columns, layout.rows)
             shape = [2, *layout.cropped(box).flat_shape()[1:]]
             return bool(model.memory_required(shape) <= parse_budget(self.settings.budget))
 
-        return plan_latent_crops(
-            layout.columns, layout.rows, latent_unit(model), latent_patch(model), self.settings,
-            fits,
-        )  # fmt: skip
+        key = _key(layout)
+        if key not in self._schedules:
+            self._schedules[key] = crop_schedule(
+                layout.columns, layout.rows, latent_unit(model), latent_patch(model),
+                self.settings, fits,
+            )  # fmt: skip
+        return self._schedules[key]
+
+
+def _key(layout: LatentLayout) -> Any:
+    """What plans differ by. Not the batch: guiders put several latents into one call."""
+    return tuple(s[1:] for s in layout.shapes), layout.packed
 
 
 class _Frame:

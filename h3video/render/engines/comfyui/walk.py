@@ -58,10 +58,12 @@ class WalkSampler:
     """A ComfyUI SAMPLER.
 
     sampler    the one that samples each cell
-    settings   hex_res, overlap, halo, budget, shape, span, rotation are read
+    settings   hex_res, overlap, halo, budget, shape, span, rotation are read; kernel, blend and
+               shift are refused, as nothing is blended
     """
 
     def __init__(self, sampler: Any, settings: HexSettings, options: WalkOptions) -> None:
+        _refuse_blends(settings)
         self.sampler = sampler
         self.settings = settings
         self.options = options
@@ -119,6 +121,17 @@ class WalkSampler:
             layout.columns, layout.rows, latent_unit(model), latent_patch(model), self.settings,
             order=self.options.order, focus=self.options.focus, importance=importance, fits=fits,
         )  # fmt: skip
+
+
+def _refuse_blends(settings: HexSettings) -> None:
+    """Raise UsageError for what a walk, which blends nothing and finishes every cell, lacks."""
+    for name, usual in (("kernel", "smoothstep"), ("blend", "mean"), ("shift", "none")):
+        value = getattr(settings, name)
+        if value != usual:
+            raise UsageError(
+                f"{name}={value} is for tiles that are blended at every step; a walk finishes one "
+                f"cell after the other where it lies: use {name}={usual} with it"
+            )
 
 
 class _Walk:

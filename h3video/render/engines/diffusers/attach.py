@@ -11,9 +11,12 @@ from ....errors import UsageError
 from ....grid import DEFAULT_SPAN
 from ....models import DenoiserShape, VideoFamily
 from ....tiling.crops import CropPlan, plan_crop_tiles
-from ....tiling.settings import HexSettings
+from ....tiling.settings import NO_VARIANCE, HexSettings
+from ....tiling.shift import Schedule, token_schedule
+from ....tiling.sizes import TILE_SIZES
 from ....tiling.tokens import TokenPlan, plan_latent_tiles
-from ..describe import describe
+from ..describe import describe_schedule
+from .steps import schedule_step
 from .wrappers import Wrappers
 
 log = logging.getLogger("h3video")
@@ -31,6 +34,7 @@ class HexTiling:
 
     family     of its (first) transformer
     plans      the last few that were used, newest last
+    largest    of the plans of the sampling under way: the one that needs the most memory
     measure    whether to count the seconds of our own work in own_seconds
     """
 
@@ -44,6 +48,7 @@ class HexTiling:
         self.measure = False
         self.own_seconds = 0.0
         self.plans: list[TokenPlan] = []
+        self.largest: TokenPlan | None = None
         self.wrappers = Wrappers()
         self.transformers: list[Any] = []
         self._pipe = (lambda: None) if pipe is None else weakref.ref(pipe)
@@ -52,31 +57,36 @@ class HexTiling:
     def token_plan(
         self, width: int, height: int, frames: int, denoiser: DenoiserShape | None = None
     ) -> TokenPlan:
-        """The plan for a clip in px and frames; the same for the same settings."""
+        """The plan for a clip in px and frames; with a grid that moves, the largest of its plans.
+
+        The same for the same settings.
+        """
         self.family.check(width, height, frames)
         columns, rows = self.family.token_grid(width, height)
-        return self._plan(columns, rows, self.family.latent_frames(frames), denoiser)
+        return self.schedule(columns, rows, self.family.latent_frames(frames), denoiser).largest
 
     def plan(
-        self, columns: int, rows: int, latent_frames: int, denoiser: DenoiserShape
-    ) -> TokenPlan:
+        self, columns: int, rows: int, latent_frames: int, denoiser: DenoiserShape,
+        timestep: Any = None,
+    ) -> TokenPlan:  # fmt: skip
         """The plan of a pass, logged the first time and kept in `plans`."""
-        plan = self._plan(columns, rows, latent_frames, denoiser)
+        schedule = self.schedule(columns, rows, latent_frames, denoiser)
+        self.largest = schedule.largest
+        plan = schedule.at(schedule_step(self._scheduler(), timestep) if schedule.moves else 0)
         if not self.plans or self.plans[-1] is not plan:
-            self.say_once(describe(plan))
-            self.plans[:] = [*(p for p in self.plans[-3:] if p is not plan), plan]
+            self.say_once(describe_schedule(schedule))
+            kept = max(3, len(schedule.plans) - 1)
+            self.plans[:] = [*(p for p in self.plans[-kept:] if p is not plan), plan]
         return plan
 
-    def _plan(
+    def schedule(
         self, columns: int, rows: int, latent_frames: int, denoiser: DenoiserShape | None
-    ) -> TokenPlan:
-        s = self.settings
-        return plan_latent_tiles(
-            columns, rows, latent_frames, self.family, hex_res=s.hex_res, overlap=s.overlap,
-            halo=s.halo, budget=s.budget, shape=s.shape, span=s.span, rotation=s.rotation,
-            origin=s.origin, exchange=s.exchange, denoiser=denoiser, window=s.window or None,
-            window_overlap=s.window_overlap, window_mode=s.window_mode,
-        )  # fmt: skip
+    ) -> Schedule[TokenPlan]:
+        """The plans of a sampling: one, or with shift one for every place of the grid."""
+        return token_schedule(columns, rows, latent_frames, self.family, self.settings, denoiser)
+
+    def _scheduler(self) -> Any:
+        return getattr(self._pipe(), "scheduler", None)
 
     def crop_plan(self, width: int, height: int) -> CropPlan:
         """The plan of the decoder for a frame of this size."""
@@ -131,6 +141,7 @@ def apply_hex_tiling(
     span: float = DEFAULT_SPAN,
     rotation: float | None = None,
     origin: tuple[float, float] | None = None,
+    tile_sizes: int = TILE_SIZES,
     exchange: str = "step",
     order: str = "block-major",
     window: int | None = None,
@@ -140,6 +151,10 @@ def apply_hex_tiling(
     end_step: int | None = None,
     accumulate: str = "device",
     guide_steps: int = 0,
+    kernel: str = "smoothstep",
+    blend: str = "mean",
+    shift: str = "none",
+    shift_seed: int = 0,
     tile_vae: bool = True,
     on_tile: OnTile | None = None,
 ) -> HexTiling:
@@ -153,6 +168,7 @@ def apply_hex_tiling(
     budget     share of the frame's tokens ("25%"), or bytes for a step's activations ("2GiB")
     shape      hex | rect (the baseline) | none (one tile: bit-identical to no tiling)
     span, rotation, origin   of the grid over the frame, see h3video.tiling.tokens
+    tile_sizes at most so many different token counts among the tiles (1: one shape, one compile)
     exchange   step | block, see h3video.tiling.fuse
     order      block-major only: weights are read once per step
     window, window_overlap   latent frames that a tile takes at a time (None: all of them), and
@@ -163,6 +179,11 @@ def apply_hex_tiling(
     guide_steps  first steps in which a prediction of the whole frame, shrunk to the size of a tile,
                leads the large forms of the tiles': against subjects that repeat when clips start
                from noise. Wan and HunyuanVideo; such a step reads the weights twice
+    kernel     smoothstep | cosine | gaussian | linear: the fade's curve across the overlap
+    blend      mean only here: variance is for crops (ComfyUI), see h3video.blend.variance
+    shift      none | step: the grid lies elsewhere at every step, so that seams never stay; then
+               overlap None is 0 and any overlap is taken as it is, see h3video.tiling.shift
+    shift_seed 0 or more: where it lies
     tile_vae   decode in crops with hexagonal seams, too, where the VAE can
     on_tile    called with ("denoise" | "decode", share of a forward pass or of the frame)
 
@@ -176,17 +197,21 @@ def apply_hex_tiling(
         )
     settings = HexSettings(
         hex_res=hex_res, overlap=overlap, halo=halo, budget=budget, shape=shape, span=span,
-        rotation=rotation, origin=origin, exchange=exchange, window=window,
+        rotation=rotation, origin=origin, tile_sizes=tile_sizes, exchange=exchange, window=window,
         window_overlap=window_overlap, window_mode=window_mode, start_step=start_step,
         end_step=end_step, accumulate=accumulate,
-        guide_steps=guide_steps,
+        guide_steps=guide_steps, kernel=kernel, blend=blend, shift=shift, shift_seed=shift_seed,
     )  # fmt: skip
     found = _transformers(pipe)
-    if (start_step or end_step is not None or guide_steps) and not _tells_steps(pipe):
+    if blend == "variance":
+        raise UsageError(NO_VARIANCE)
+    by_step = start_step or end_step is not None or guide_steps or shift == "step"
+    if by_step and not _tells_steps(pipe):
         scheduler = type(getattr(pipe, "scheduler", None)).__name__
         raise UsageError(
             f"the scheduler {scheduler} does not tell its step (step_index), so start_step, "
-            "end_step and guide_steps cannot be kept; use another scheduler, or leave them out"
+            "end_step, guide_steps and shift=step cannot be kept; use another scheduler, or leave "
+            "them out"
         )
     if guide_steps:
         _check_guide(pipe, found, guide_steps)

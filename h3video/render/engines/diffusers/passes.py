@@ -11,6 +11,7 @@ from torch import Tensor
 from ....errors import UsageError
 from ....tiling.fuse import Streams, TileRunner
 from ....tiling.guide import shrink_factor
+from ....tiling.shift import PLACES
 from ....tiling.table import Tables, Tile
 from ....tiling.tokens import TokenPlan
 from .families.base import Args, Family
@@ -132,7 +133,7 @@ class TiledTransformer:
         self.transformer = transformer
         self.family = family
         self.video = tiling.family
-        self.tables = Tables()
+        self.tables = Tables(8 if tiling.settings.shift == "none" else 8 * PLACES)
         self.current: Pass | None = None
         self._wrap()
 
@@ -159,7 +160,7 @@ class TiledTransformer:
                 return self._whole(original, args, kwargs)
             named = signature.arguments(args, kwargs, defaults=True)
             family = self.family(self.transformer, named, self.video)
-            plan = tiling.plan(*family.frame(), family.shape())
+            plan = tiling.plan(*family.frame(), family.shape(), named.get("timestep"))
             if plan.single:
                 return self._whole(original, args, kwargs)
             check_hooks(self.transformer)
@@ -167,7 +168,7 @@ class TiledTransformer:
                 tiling.say_once(f"sound: {family.audio}")
             out = self._tiled(original, args, kwargs, family, plan)
             if tiling.guided():
-                return self._guided(original, signature, family, plan, out)
+                return self._guided(original, signature, family, tiling.largest or plan, out)
             return out
 
         return forward

@@ -21,8 +21,8 @@
  *      exactly one of the five others.
  *
  * Everything is derived at start-up from the 20 face centres, the direction of each first
- * axis, and a home face for each base cell. Operations are done in one order and not fused:
- * results are the same bits everywhere. */
+ * axis, and a home face for each base cell. Operations are done in one order and not fused, and
+ * libm is asked for sqrt only (beyond ANGLE_LIMIT sin, cos): the same bits everywhere. */
 
 #include "h3.h"
 
@@ -494,11 +494,12 @@ static void buildFaces(void) {
     const Vec zero = {0, 0, 0};
     int count = 0;
     for (int f = 0; f < FACES; f++) {
-        double lat = faceCentre[f][0], lng = faceCentre[f][1], az = faceCentre[f][2];
-        Vec n = {cos(lat) * cos(lng), cos(lat) * sin(lng), sin(lat)};
-        Vec east = {-sin(lng), cos(lng), 0.0}, north = cross(n, east);
+        double so, co, sa, ca;
+        sinCos(faceCentre[f][1], &so, &co);
+        sinCos(faceCentre[f][2], &sa, &ca);
+        Vec n = vecOfAny(faceCentre[f][0], faceCentre[f][1]), east = {-so, co, 0.0};
         T.n[f] = n;
-        T.ex[f] = along(along(zero, cos(az), north), sin(az), east);
+        T.ex[f] = along(along(zero, ca, cross(n, east)), sa, east);
         T.ey[f] = cross(n, T.ex[f]);
         for (int g = 0; g < f; g++)
             if (dot(n, T.n[g]) < -1.0 + 1e-9) {

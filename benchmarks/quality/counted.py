@@ -3,16 +3,13 @@
 Every owned token must see all tokens within `radius` px of it (or the frame's edge), and no tile
 may have more than a share of the frame's tokens. Ways of tiling:
 
-hexagons   token tiles of hexagonal cells, as h3video plans them
-rounded    token tiles of rectangular cells that keep only the tokens within the radius of the
-           cell: rectangles with round corners, the best that they can do
-rectangles token tiles of rectangular cells that grow as rectangles: h3video's shape="rect"
-shifted    hexagons whose grid does not start in the frame's middle: what a plan could run if the
-           grid's origin were free, which h3video does not offer today (few, large cells only)
-crops      rectangles cut from the frame, all of one size: a tiler without token tiles
+hexagons     token tiles of hexagonal cells, as h3video plans them
+rectangles   token tiles of rectangular cells, as h3video plans them with shape="rect": they keep
+             only the tokens within the radius, so that their corners are round
+crops        rectangles cut from the frame: a tiler without token tiles
 
-All tiles of a plan run as many tokens as the largest needs. What a plan would run if every tile
-ran only what it needs itself is counted, too (`needed`).
+All ways may use as many different tile sizes; crops of several sizes are counted as if only their
+number of tokens had to agree, in their favour.
 """
 
 from __future__ import annotations
@@ -20,24 +17,23 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from h3video.blend.weights import Grid
-from h3video.grid import hex_grid
-from h3video.grid.hexgrid import MAX_SPAN, Cell, HexGrid
-from h3video.grid.rectgrid import RectGrid
+from h3video.errors import UsageError
+from h3video.grid import hex_grid, rectangles
 from h3video.models.ltx import LTX2
 from h3video.models.minimax_h3 import MINIMAX_H3
 from h3video.models.wan import WAN
 from h3video.tiling.crops import crop_boxes
-from h3video.tiling.tokens import _tiles, fade_tokens
+from h3video.tiling.sizes import TILE_SIZES, tokens_run
+from h3video.tiling.tokens import TokenPlan, plan_latent_tiles
 
-from .tilings import ALIGNED, span_of
+from .tilings import span_of
 
 CASES = (
     (WAN, 832, 480), (WAN, 1280, 704), (MINIMAX_H3, 1344, 768), (MINIMAX_H3, 1920, 1088),
@@ -49,41 +45,25 @@ RADII = (64.0, 128.0)
 SHARES = (1 / 4, 1 / 8, 1 / 16)
 """Most tokens that a tile may have, of the frame's: the memory that all ways are given."""
 
-TURNS = (0.0, 10.0, 19.107)
-"""Hexagons' rotations that are tried, degrees from upright; the rest mirror these."""
+SIZES = (TILE_SIZES, 1)
+"""Different token counts that a plan's tiles may have."""
 
-STEP = 1.15
-"""Cell sizes that are tried are this far apart."""
-
-MOST_CELLS = 80
+MOST_CROPS = 80
 LONGEST = 2.0
-"""Sides of a rectangle against each other, at most."""
+"""Crops of a frame; sides of one against each other, at most."""
 
-WAYS = ("hexagons", "rounded", "rectangles", "crops", "shifted")
-
-ORIGINS = ((0.5, 0.0), (0.25, 0.433), (0.5, 0.289), (0.0, 0.433))
-"""Origins that are tried, in cells' distances: edges' middles, a corner, and half a row down."""
-
-MOST_SHIFTED = 30
-"""Cells that a shifted grid may have."""
-
-
-class RoundedGrid(RectGrid):
-    """Rectangles whose tiles see what is within a radius, not what is within a larger rectangle."""
-
-    def reach_distance(self, index: int, x: Any, y: Any) -> Any:
-        """The true distance, as for hexagons."""
-        return self.signed_distance(index, x, y)
+SHAPES = {"hexagons": "hex", "rectangles": "rect"}
+WAYS = (*SHAPES, "crops")
 
 
 @dataclass(frozen=True)
 class Count:
     """The plan that runs the fewest tokens of one way of tiling.
 
-    tokens       of all tiles, a latent frame;  price: against the frame's
-    share        a tile's tokens against the frame's
-    own_sizes    every tile runs what it needs itself
-    grid         how to get it: the plan's settings, or columns x rows
+    sizes    different token counts of its tiles, at most
+    tokens   of all tiles, a latent frame;  price: against the frame's
+    share    the largest tile's tokens against the frame's
+    grid     what was planned
     """
 
     family: str
@@ -92,7 +72,7 @@ class Count:
     radius: float
     limit: float
     way: str
-    own_sizes: bool
+    sizes: int
     tiles: int
     tokens: int
     price: float
@@ -104,151 +84,110 @@ class Count:
         return asdict(self)
 
 
-def rectangles(width: int, height: int, columns: int, rows: int, kind: type = RectGrid) -> RectGrid:
-    """A frame as columns x rows rectangles."""
-    w, h = width / columns, height / rows
-    cells = tuple(
-        Cell(r * columns + q, r * columns + q, q, r, (q + 0.5) * w, (r + 0.5) * h, round(w * h))
-        for r in range(rows) for q in range(columns)
+def best(family: Any, width: int, height: int, radius: float, limit: float, way: str,
+         sizes: int = TILE_SIZES) -> Count:  # fmt: skip
+    """The plan of fewest tokens whose tiles have at most `limit` of the frame's tokens.
+
+    Raises UsageError where nothing fits.
+    """
+    columns, rows = family.token_grid(width, height)
+    frame = columns * rows
+    if way in SHAPES:
+        p = token_plan(family, width, height, radius, limit, way, sizes)
+        tiles, total, largest, how = len(p.tiles), p.tokens_run, p.tile_tokens, grid_of(p)
+    else:
+        fit = [c for c in crops(family, width, height, radius, sizes) if c[2] <= limit * frame]
+        if not fit:
+            raise UsageError(
+                f"{way}: no tile of {width}x{height} at {radius:g} px within {limit:.0%}"
+            )
+        total, tiles, largest, how = min(fit)
+    return Count(
+        family.name, width, height, radius, limit, way, sizes, tiles, total, total / frame,
+        largest / frame, how,
     )  # fmt: skip
-    return kind(width, height, 0, columns, rows, cells)
 
 
-def sides(width: int, height: int, token_px: int) -> list[float]:
-    """Cell sizes that are tried, from six tokens to the frame's shorter side."""
-    largest = float(min(width, height))
-    smallest = max(6.0 * token_px, math.sqrt(width * height / MOST_CELLS))
-    count = max(2, round(math.log(largest / smallest) / math.log(STEP)) + 1)
-    return [float(s) for s in np.geomspace(smallest, largest, count)]
-
-
-Tried = tuple[int, int, int, str]
-"""Tiles, tokens of the largest, tokens that all need together, how to get it."""
-
-
-def token_tiles(grid: Grid, token_px: int, radius: float, join: float | None,
-                how: str = "") -> Tried:  # fmt: skip
-    """A plan with the family's narrowest fade and the radius as halo."""
-    columns, rows = grid.width // token_px, grid.height // token_px
-    tiles, _, halo = _tiles(
-        grid, columns, rows, token_px, float(fade_tokens(token_px) * token_px), radius,
-        grid.shape, join,
+def token_plan(family: Any, width: int, height: int, radius: float, limit: float, way: str,
+               sizes: int) -> TokenPlan:  # fmt: skip
+    """The package's plan of one latent frame."""
+    return plan_latent_tiles(
+        *family.token_grid(width, height), 1, family, budget=limit, halo=radius,
+        shape=SHAPES[way], tile_sizes=sizes,
     )  # fmt: skip
-    x, y = np.meshgrid((np.arange(columns) + 0.5) * token_px, (np.arange(rows) + 0.5) * token_px)
-    sees = [grid.reach_distance(c.index, x, y) > -(halo + 1e-6) for c in grid.cells]
-    needed = sum(int(np.logical_or.reduce([sees[i] for i in t.cells]).sum()) for t in tiles)
-    return len(tiles), len(tiles[0].tokens), needed, how
 
 
-def crops(grid: RectGrid, token_px: int, radius: float, how: str = "") -> Tried:
-    """Crops, all as wide as the widest and as tall as the tallest needs to be."""
-
-    def lengths(size: int, cells: int) -> list[int]:
-        length, at = size / cells, (np.arange(size // token_px) + 0.5) * token_px
-        return [
-            int(((at >= i * length - radius) & (at <= (i + 1) * length + radius)).sum())
-            for i in range(cells)
-        ]
-
-    wide, tall = lengths(grid.width, grid.columns), lengths(grid.height, grid.rows)
-    return len(grid.cells), max(wide) * max(tall), sum(wide) * sum(tall), how
+def grid_of(p: TokenPlan) -> str:
+    """The grid of a plan in words."""
+    g = p.grid.to_json()
+    if p.shape == "rect":
+        return f"{p.grid.columns}x{p.grid.rows}"
+    words = f"hex_res {g['res']}, span {g['span']:.4g}, rotation {g['rotation']:g}"
+    return words + (f", origin {g['origin']}" if "origin" in g else "")
 
 
-def joined_crops(grid: RectGrid, token_px: int, radius: float, join: float | None,
-                 how: str = "") -> Tried:  # fmt: skip
-    """Crops whose cells are joined where that saves work, as h3video plans them."""
-    columns, rows = grid.width // token_px, grid.height // token_px
-    boxes = crop_boxes(grid, token_px, columns, rows, radius, join)
-    size = boxes.columns * boxes.rows
-    return len(boxes.places), size, len(boxes.places) * size, how
+Crops = tuple[int, int, int, str]
+"""Tokens of all, how many, tokens of the largest, how they lie."""
 
 
 @cache
-def tried(family: Any, width: int, height: int, radius: float, way: str) -> tuple[Tried, ...]:
-    """Everything that is tried of one way."""
-    px = family.token_px
-    if way in ("hexagons", "shifted"):
-        return tuple(_hexagons(width, height, px, radius, ORIGINS if way == "shifted" else None))
-    kind, out = (RoundedGrid if way == "rounded" else RectGrid), []
-    for columns in range(1, width // (6 * px) + 1):
-        for rows in range(1, height // (6 * px) + 1):
-            ratio = (width / columns) / (height / rows)
-            if 1 < columns * rows <= MOST_CELLS and 1 / LONGEST <= ratio <= LONGEST:
-                grid, how = rectangles(width, height, columns, rows, kind), f"{columns}x{rows}"
-                if way == "crops":
-                    out.append(crops(grid, px, radius, how))
-                for join in (None, *SHARES):
-                    joined = how + (f", joined up to {join:.0%}" if join else "")
-                    if way == "crops":
-                        out.append(joined_crops(grid, px, radius, join, joined))
-                    else:
-                        out.append(token_tiles(grid, px, radius, join, joined))
-    return tuple(out)
+def crops(family: Any, width: int, height: int, radius: float, sizes: int) -> tuple[Crops, ...]:
+    """Crops in every number of columns and rows."""
+    px, found = family.token_px, []
+    for across in range(1, width // (4 * px) + 1):
+        for down in range(1, height // (4 * px) + 1):
+            ratio = (width / across) / (height / down)
+            if 1 < across * down <= MOST_CROPS and 1 / LONGEST <= ratio <= LONGEST:
+                found.append(cropped(width, height, px, across, down, radius, sizes))
+                if sizes == 1:
+                    found += joined_crops(family, width, height, across, down, radius)
+    return tuple(found)
 
 
-def _hexagons(width: int, height: int, token_px: int, radius: float,
-              origins: Sequence[tuple[float, float]] | None) -> Iterator[Tried]:  # fmt: skip
-    for side in sides(width, height, token_px):
-        span = span_of(side, max(width, height), ALIGNED)
-        if span > MAX_SPAN or (origins and width * height / side**2 > MOST_SHIFTED):
-            continue
-        for turn in TURNS if origins is None else (*TURNS, 30.0):
-            centred = hex_grid(width, height, ALIGNED, span, turn)
-            for origin in origins or [None]:
-                grid = centred if origin is None else shifted(centred, *origin)
-                for join in (None, *SHARES):
-                    how = f"hex_res {ALIGNED}, span {span:.4f}, rotation {turn:g}"
-                    how += f", origin {origin}" if origin else ""
-                    how += f", joined up to {join:.0%}" if join else ""
-                    yield token_tiles(grid, token_px, radius, join, how)
+def cropped(width: int, height: int, px: int, across: int, down: int, radius: float,
+            sizes: int) -> Crops:  # fmt: skip
+    """Crops of across x down cells that hold all within the radius of the cells' tokens."""
+
+    def lengths(tokens: int, cells: int) -> list[int]:
+        at = (np.arange(tokens) + 0.5) * cells / tokens
+        out = []
+        for i in range(cells):
+            own = np.nonzero((at >= i) & (at < i + 1))[0]
+            reach = int(radius / px + 1e-9)
+            last, first = min(own[-1] + reach, tokens - 1), max(own[0] - reach, 0)
+            out.append(int(last - first + 1))
+        return out
+
+    wide, tall = lengths(width // px, across), lengths(height // px, down)
+    each = [w * t for w, t in itertools.product(wide, tall)]
+    largest = max(wide) * max(tall)
+    total = len(each) * largest if sizes == 1 else tokens_run(each, sizes)
+    return total, len(each), largest, f"{across}x{down}"
 
 
-def shifted(grid: HexGrid, right: float, down: float) -> HexGrid:
-    """A grid moved by parts of the distance of two cells; its ids are only numbers."""
-    lattice = grid.lattice
-    pitch = lattice.pitch
-    moved = replace(lattice, x0=lattice.x0 + right * pitch, y0=lattice.y0 + down * pitch)
-    cells: list[Cell] = []
-    for q, r in moved.cells_near(grid.width, grid.height):
-        rows = moved.pixel_rows(q, r, grid.width, grid.height)
-        if pixels := sum(last - first + 1 for _, first, last in rows):
-            cells.append(Cell(len(cells), len(cells), q, r, *moved.centre(q, r), pixels))
-    return replace(grid, lattice=moved, cells=tuple(cells))
-
-
-def best(family: Any, width: int, height: int, radius: float, limit: float, way: str,
-         own_sizes: bool = False) -> Count:  # fmt: skip
-    """The plan of fewest tokens whose tiles have at most `limit` of the frame's tokens.
-
-    own_sizes   count what the tiles need instead of what they run
-    """
-    px = family.token_px
-    frame = (width // px) * (height // px)
-    found = [
-        (needed if own_sizes else tiles * tokens, tiles, tokens, how)
-        for tiles, tokens, needed, how in tried(family, width, height, radius, way)
-        if tokens <= limit * frame
-    ]
-    if not found:
-        raise ValueError(f"{way}: no tile of {width}x{height} at {radius:g} px within {limit:.0%}")
-    total, tiles, tokens, how = min(found)
-    return Count(
-        family.name, width, height, radius, limit, way, own_sizes, tiles, total, total / frame,
-        tokens / frame, how,
-    )  # fmt: skip
+def joined_crops(family: Any, width: int, height: int, across: int, down: int,
+                 radius: float) -> list[Crops]:  # fmt: skip
+    """Crops whose cells are joined where that saves work, as h3video plans them."""
+    px, out = family.token_px, []
+    grid = rectangles(width, height, across, down)
+    for join in SHARES:
+        boxes = crop_boxes(grid, px, width // px, height // px, radius, join)
+        size = boxes.columns * boxes.rows
+        out.append(
+            (len(boxes.places) * size, len(boxes.places), size,
+             f"{across}x{down}, joined up to {join:.0%}")
+        )  # fmt: skip
+    return out
 
 
 def run(say: Any, cases: Sequence[Any] = CASES, radii: Sequence[float] = RADII,
-        limits: Sequence[float] = SHARES,
-        ways: Sequence[str] = WAYS) -> list[Count]:  # fmt: skip
+        limits: Sequence[float] = SHARES, ways: Sequence[str] = WAYS) -> list[Count]:  # fmt: skip
     """The best plan of every way for every case; a way that nothing fits is left out."""
     out = []
     for family, width, height in cases:
-        for radius in radii:
-            for limit in limits:
-                for way, own in itertools.product(ways, (False, True)):
-                    with contextlib.suppress(ValueError):
-                        out.append(best(family, width, height, radius, limit, way, own))
+        for radius, limit, way, sizes in itertools.product(radii, limits, ways, SIZES):
+            with contextlib.suppress(UsageError):
+                out.append(best(family, width, height, radius, limit, way, sizes))
         say(f"counted {family.name} {width}x{height}")
     return out
 

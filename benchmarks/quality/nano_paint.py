@@ -13,9 +13,6 @@ from .nano_variants import Canvas, Settings
 
 Array = Any
 
-STRENGTH = 0.5
-"""Share of the steps that are sampled again after enlarging."""
-
 
 class Painter:
     """The embedded pipelines, text to video and video to video, with one set of weights."""
@@ -60,7 +57,7 @@ class Painter:
         if start is None:
             pipe, more = self.text, dict(num_frames=canvas.frames)
         else:
-            pipe, more = self.video, dict(video=images(start), strength=STRENGTH)
+            pipe, more = self.video, dict(video=images(start), strength=canvas.strength)
         if tiles is not None:
             apply_hex_tiling(pipe, tile_vae=False, **tiles)
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -94,34 +94,62 @@ def key_of(row: Row) -> tuple[Any, ...]:
 
 def work(task: Task, folder: Path, painter: Painter | None = None) -> Iterator[Row]:
     """Draw and measure the variants of a task."""
-    painter = painter or _painter()
     canvas, scene = task.canvas, held_out_scenes(SCENES)[task.seed % SCENES]
-    prompt, shelf = scene.caption(), Shelf(folder / "clips")
-    start = None
-    if task.path == "upscaled":
-        small = f"small-{canvas.width}-{canvas.height}-{canvas.frames}-{task.seed}"
-        start = shelf.get(small, lambda: painter.small(canvas, prompt, task.seed))
-        start = enlarged(start, canvas.large)
-    seconds: list[float | None] = [None]  # of the last clip; None: it was on the shelf
-
-    def draw(settings: Any) -> Array:
-        began = time.process_time()
-        clip = painter.draw(canvas, prompt, task.seed, settings, start)
-        seconds[0] = time.process_time() - began
-        return clip
-
-    untiled = shelf.get(f"{canvas.key}-{task.path}-{task.seed}", lambda: draw(None))
+    brush = Seed(canvas, task.path, task.seed, folder, painter or _painter())
+    untiled = brush.untiled()
     for variant in task.variants:
         clip, sizes, owner = untiled, {}, None
         if variant.settings is not None:
-            clip, sizes = to_bytes(draw(variant.settings)) / 255.0, size(canvas, variant)
+            clip, sizes = brush.draw(variant.settings), size(canvas, variant)
             owner = owners(plan(canvas, variant.settings))
         yield {
             "canvas": canvas.name, "key": canvas.key, "path": task.path, "seed": task.seed,
             "variant": variant.name, "group": variant.group,
             "mark": fingerprint(canvas, variant.settings), **sizes,
-            "seconds": seconds[0], **look(clip, untiled, scene, owner),
+            "seconds": brush.seconds, **look(clip, untiled, scene, owner),
         }  # fmt: skip
+
+
+class Seed:
+    """Draws one prompt on one path in any way; small and untiled clips come from the shelf.
+
+    seconds   processor time of the last clip; None where the shelf had it
+    """
+
+    def __init__(self, canvas: Canvas, path: str, seed: int, folder: Path,
+                 painter: Painter) -> None:  # fmt: skip
+        self.canvas, self.path, self.seed, self.painter = canvas, path, seed, painter
+        self.prompt = held_out_scenes(SCENES)[seed % SCENES].caption()
+        self.shelf = Shelf(folder / "clips")
+        self.seconds: float | None = None
+        self.start = None
+        if path == "upscaled":
+            first = canvas.first_frames, canvas.first_steps
+            name = "-".join(map(str, ("small", canvas.width, canvas.height, *first, canvas.frames)))
+            start = self.shelf.get(
+                f"{name}-{seed}", lambda: painter.small(canvas, self.prompt, seed)
+            )
+            self.start = enlarged(start, canvas.large)
+
+    def untiled(self) -> Array:
+        """The clip without tiles, of 256 levels in 0..1."""
+        name = f"{self.canvas.key}-{self.path}-{self.seed}"
+        return self.shelf.get(name, lambda: self.draw(None))
+
+    def draw(self, settings: Mapping[str, Any] | None) -> Array:
+        """A clip [f, h, w, 3] of 256 levels in 0..1."""
+        began = time.process_time()
+        tiles = None if settings is None else dict(settings)
+        clip = self.painter.draw(self.canvas, self.prompt, self.seed, tiles, self.start)
+        self.seconds = time.process_time() - began
+        return to_bytes(clip) / 255.0
+
+
+def clip_of(canvas: Canvas, path: str, seed: int, settings: Mapping[str, Any] | None,
+            folder: Path) -> Array:  # fmt: skip
+    """One clip, for a picture."""
+    brush = Seed(canvas, path, seed, folder, _painter())
+    return brush.untiled() if settings is None else brush.draw(settings)
 
 
 def size(canvas: Canvas, variant: Variant) -> Row:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .nano_variants import HEXAGONS, PATHS, RECTANGLES, UNTILED
+from .nano_variants import HEXAGONS, PATHS, RECTANGLES, SAME, SQUARES, UNTILED
 
 Rows = list[dict[str, Any]]
 
@@ -39,7 +39,7 @@ def wins(rows: dict[int, Any], base: dict[int, Any], key: str) -> str:
     return f"{sum(rows[s][key] < base[s][key] for s in seeds)} of {len(seeds)}"
 
 
-def _places(rows: Rows) -> Iterator[tuple[str, dict[str, Any]]]:
+def places(rows: Rows) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every canvas and path: a name and what rows must agree in."""
     for canvas in dict.fromkeys(r["canvas"] for r in rows):
         for path in PATHS:
@@ -68,7 +68,7 @@ def missing(found: dict[int, Any]) -> str:
 def main_table(data: dict[str, Any]) -> str:
     """Untiled, hexagons and rectangles on every canvas and path."""
     rows, out = data["rows"], []
-    for name, where in _places(rows):
+    for name, where in places(rows):
         for variant in (UNTILED, HEXAGONS, RECTANGLES):
             found = of(rows, variant=variant, **where)
             if len(found) < 2:
@@ -91,16 +91,13 @@ def main_table(data: dict[str, Any]) -> str:
     return table(head, out)
 
 
-COMPARED = (
-    (HEXAGONS, RECTANGLES), ("hexagons, equal halo", "squares"),
-    ("hexagons, equal tokens", "squares"),
-)  # fmt: skip
+COMPARED = ((HEXAGONS, RECTANGLES), (SAME, SQUARES))
 
 
 def ratio_table(data: dict[str, Any]) -> str:
     """Hexagons against rectangles, in pairs over seeds."""
     rows, out = data["rows"], []
-    for name, where in _places(rows):
+    for name, where in places(rows):
         for hexes, rects in COMPARED:
             a, b = (of(rows, variant=v, **where) for v in (hexes, rects))
             if len(a.keys() & b.keys()) < 2:
@@ -120,7 +117,7 @@ def ratio_table(data: dict[str, Any]) -> str:
 def methods_table(data: dict[str, Any]) -> str:
     """Options, each against the default, in pairs over seeds."""
     rows, out = data["rows"], []
-    for name, where in _places(rows):
+    for name, where in places(rows):
         base = of(rows, variant=HEXAGONS, **where)
         options = dict.fromkeys(
             r["variant"] for r in rows

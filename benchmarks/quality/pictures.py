@@ -10,6 +10,7 @@ import numpy as np
 from . import photos
 from .field_runs import SIDE
 from .fields import FIELDS, damaged
+from .nano_variants import UNTILED
 from .tilings import HEXAGONS, RECTANGLES, tiling
 
 Array = Any
@@ -23,7 +24,7 @@ GAIN = 6.0
 def write_all(folder: Path = FOLDER) -> list[Path]:
     """Write every picture; the same bytes each time on one machine."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [seams(folder, 8), seams(folder, 32), junctions(folder)]
+    return [seams(folder, 8), seams(folder, 32), junctions(folder), nano(folder)]
 
 
 def seams(folder: Path, overlap: int, seed: int = 1) -> Path:
@@ -53,6 +54,36 @@ def junctions(folder: Path, seed: int = 4) -> Path:
         part = found[y - 40 : y + 40, x - 64 : x + 64]
         columns.append([(0.5 + GAIN / 2 * (part - 0.5)).repeat(4, 0).repeat(4, 1)])
     return _save(sheet(columns), folder / "quality-junctions.jpg")
+
+
+NANO_SEED = 3
+NANO_WIDTH = 320
+"""Px of one clip's frame in the picture of the embedded model."""
+
+SHOWN = {
+    "noise": (UNTILED, RECTANGLES, HEXAGONS, "guide_steps=2"),
+    "upscaled": (UNTILED, RECTANGLES, HEXAGONS, "shift=step, halo 16"),
+}  # fmt: skip
+
+
+GROUP = {"noise": "noise", "upscaled": "first"}
+
+
+def nano(folder: Path, seed: int = NANO_SEED) -> Path:
+    """A frame of the embedded model: from noise above, enlarged and sampled again below."""
+    from .nano_paint import images
+    from .nano_runs import FOLDER as WORK
+    from .nano_runs import clip_of
+    from .nano_variants import CANVASES, main, methods
+
+    canvas, rows = CANVASES["3x"], []
+    height = round(NANO_WIDTH * canvas.large[1] / canvas.large[0])
+    for path, names in SHOWN.items():
+        settings = {v.name: v.settings for v in (*main(canvas), *methods(canvas, GROUP[path]))}
+        clips = [clip_of(canvas, path, seed, settings.get(n), WORK) for n in names]
+        frames = [images(clip)[len(clip) // 2].resize((NANO_WIDTH, height)) for clip in clips]
+        rows.append([np.asarray(frame) / 255.0 for frame in frames])
+    return _save(sheet([list(column) for column in zip(*rows)]), folder / "quality-nano.jpg")
 
 
 def _corner(owner: Array) -> tuple[int, int]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import nano_tables, stats, store
 from .nano_tables import table
+from .targets import fewer, targets_table
 from .tilings import HEXAGONS, RECTANGLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
@@ -31,12 +32,14 @@ def write(page: Path = PAGE, folder: Path = store.FOLDER) -> None:
 def filled(text: str, folder: Path = store.FOLDER) -> str:
     """The page's text with every table made anew. Raises ValueError for an unknown marker."""
 
+    all_parts = {part: store.load(part, folder) for part in ("fields", "counted", "nano")}
+
     def made(match: re.Match[str]) -> str:
         name = match[1]
         if name not in TABLES:
             raise ValueError(f"no table {name!r}; the lab has {', '.join(TABLES)}")
         part, make = TABLES[name]
-        data = store.load(part, folder)
+        data = all_parts if part == "all" else all_parts[part]
         body = make(data) if data else f"*Not run yet: `python -m benchmarks.quality {part}`.*"
         return f"<!-- lab:{name} -->\n{body}\n<!-- /lab:{name} -->"
 
@@ -144,37 +147,31 @@ def _interior(data: dict[str, Any]) -> str:
     return table(head, out)
 
 
-def _plans(own_sizes: bool) -> Callable[[dict[str, Any]], str]:
+def _plans(sizes: int) -> Callable[[dict[str, Any]], str]:
     def make(data: dict[str, Any]) -> str:
-        columns = ("hexagons", "rounded", "rectangles", "crops", "shifted")
         cases: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
         for r in data["plans"]:
-            if r["own_sizes"] == own_sizes:
+            if r["sizes"] == sizes:
                 key = (r["family"], r["width"], r["height"], r["radius"], r["limit"])
                 cases.setdefault(key, {})[r["way"]] = r
         out = []
         for (family, width, height, radius, limit), ways in cases.items():
-            if not ways.keys() >= set(columns[:4]):
+            if ways.keys() < {"hexagons", "rectangles", "crops"}:
                 continue
-            found = [ways.get(way) for way in columns]
-            cells = [f"x{r['price']:.2f} ({r['tiles']})" if r else "" for r in found]
             h = ways["hexagons"]
-            less = [f"{1 - h['tokens'] / ways[w]['tokens']:+.1%}" for w in ("rounded", "crops")]
+            cells = [f"x{ways[w]['price']:.2f} ({ways[w]['tiles']})" for w in PLAN_WAYS]
+            less = [f"{1 - h['tokens'] / ways[w]['tokens']:+.1%}" for w in PLAN_WAYS[1:]]
             out.append([f"{family} {width}x{height}, {radius:.0f} px, {limit:.1%}", *cells, *less])
-        head = ["plan, context, largest tile", "hexagons", "rounded", "shape=rect", "crops",
-                "hexagons, free origin", "fewer than rounded", "fewer than crops"]  # fmt: skip
+        less = [f"{np.median(fewer(data['plans'], w, sizes)):+.1%}" for w in PLAN_WAYS[1:]]
+        out.append([f"median of {len(out)} plans", "", "", "", *less])
+        head = ["plan, context, largest tile", *PLAN_WAYS, "fewer than rectangles",
+                "fewer than crops"]  # fmt: skip
         return table(head, out)
 
     return make
 
 
-def _settings(data: dict[str, Any]) -> str:
-    out = [
-        [f"{r['family']} {r['width']}x{r['height']}, {r['radius']:.0f} px, {r['limit']:.1%}",
-         r["grid"], r["tiles"], f"x{r['price']:.2f}"]
-        for r in data["plans"] if r["way"] == "hexagons" and not r["own_sizes"]
-    ]  # fmt: skip
-    return table(["plan, context, largest tile", "settings", "tiles", "tokens"], out)
+PLAN_WAYS = ("hexagons", "rectangles", "crops")
 
 
 def _about(part: str) -> Callable[[dict[str, Any]], str]:
@@ -190,9 +187,9 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "about": ("fields", _about("photographs")), "seams": ("fields", _seams),
     "turns": ("fields", _turns), "fields": ("fields", _fields("photographs")),
     "nano-fields": ("fields", _fields("nano")), "dip": ("fields", _dip),
-    "interior": ("counted", _interior), "plans": ("counted", _plans(False)),
-    "plans-own": ("counted", _plans(True)), "settings": ("counted", _settings),
+    "interior": ("counted", _interior), "plans": ("counted", _plans(3)),
+    "plans-one": ("counted", _plans(1)),
     "nano": ("nano", nano_tables.main_table), "nano-ratio": ("nano", nano_tables.ratio_table),
-    "nano-methods": ("nano", nano_tables.methods_table),
+    "nano-methods": ("nano", nano_tables.methods_table), "targets": ("all", targets_table),
 }  # fmt: skip
 """Name of a table -> the results that it is made of, and how."""

@@ -41,20 +41,19 @@ def test_rectangles_run_as_many_tokens_as_hexagons(name):
     canvas = CANVASES[name]
     hexes, rects = (plan(canvas, v.settings) for v in main(canvas))
     assert (hexes.shape, rects.shape) == ("hex", "rect")
-    assert rects.tokens_run == pytest.approx(hexes.tokens_run, rel=0.03)
-    assert abs(len(rects.tiles) - len(hexes.tiles)) <= 2
-    assert rects.share == pytest.approx(hexes.share, rel=0.2)
-    assert hexes.share <= canvas.budget
+    assert rects.tokens_run == pytest.approx(hexes.tokens_run, rel=0.04)
+    assert (rects.overlap, rects.halo) == (hexes.overlap, hexes.halo)
+    assert max(hexes.share, rects.share) <= canvas.budget
+    assert rects.share == pytest.approx(hexes.share, rel=0.1)
     assert not hexes.single
 
 
 def test_pairs_have_equal_cells_fades_and_halos():
     canvas = CANVASES["4x"]
-    rects, hexes, fitted = (plan(canvas, v.settings) for v in pairs(canvas))
+    rects, hexes = (plan(canvas, v.settings) for v in pairs(canvas))
     assert hexes.grid.cell_area == pytest.approx(rects.grid.cell_area, rel=1e-9)
-    assert fitted.grid.cell_area == hexes.grid.cell_area
     assert (hexes.overlap, hexes.halo) == (rects.overlap, rects.halo)
-    assert fitted.tokens_run == pytest.approx(rects.tokens_run, rel=0.03)
+    assert hexes.tokens_run == pytest.approx(rects.tokens_run, rel=0.02)
     inner = [t for t in rects.tiles if not touches_edge(t, rects)]
     assert len(inner) >= 3
     assert min(len(rects.tiles), len(hexes.tiles)) >= 12

@@ -15,6 +15,7 @@ from benchmarks.quality.report import against
 from h3video.models.wan import WAN
 
 SEEDS = range(4)
+NANO_FLIP, NANO_AGAINST = 0.2, 1.3
 
 
 @pytest.fixture(scope="module")
@@ -63,5 +64,51 @@ def test_an_inner_tile_runs_fewer_tokens():
 
 
 def test_whole_plans_do_not_get_dearer():
-    ways = {w: counted.best(WAN, 832, 480, 64.0, 1 / 4, w) for w in ("hexagons", "crops")}
-    assert ways["hexagons"].tokens <= 1.10 * ways["crops"].tokens
+    """A quarter of the frame, 64 px of context: fewer tokens than crops."""
+    for width, height in ((832, 480), (1280, 704)):
+        ways = {w: counted.best(WAN, width, height, 64.0, 1 / 4, w) for w in counted.WAYS}
+        assert ways["hexagons"].tokens <= 0.99 * ways["crops"].tokens
+        assert ways["hexagons"].tokens <= 1.12 * ways["rectangles"].tokens
+
+
+# ---- the embedded model, at twice its canvas ----
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """Hexagons and rectangles of two prompts, enlarged and sampled again."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("diffusers")
+    from benchmarks.quality.nano_paint import Painter
+    from benchmarks.quality.nano_runs import tasks, work
+    from benchmarks.quality.nano_variants import CANVASES, Stage
+    from h3video.nano.follow import pipeline
+
+    folder, threads = tmp_path_factory.mktemp("nano"), torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pipeline() as pipe:
+        painter = Painter(pipe)
+        todo = tasks([], 2, [Stage(CANVASES["2x"], "upscaled", ("main",))])
+        rows = [row for task in todo for row in work(task, folder, painter)]
+    torch.set_num_threads(threads)
+    return {
+        v: [r for r in rows if r["variant"] == v] for v in ("untiled", "hexagons", "rectangles")
+    }
+
+
+def test_hexagons_on_the_embedded_model(drawn):
+    """The limits are a tenth above what is measured: bfloat16 differs from machine to machine."""
+    flips = {v: sum(r["flip"] for r in rows) / 2 for v, rows in drawn.items()}
+    assert flips["untiled"] == 0
+    assert 0 < flips["hexagons"] <= NANO_FLIP
+    assert flips["hexagons"] <= NANO_AGAINST * flips["rectangles"]
+
+
+def test_no_pulse_on_the_embedded_model(drawn):
+    assert max(r["pulse"] for r in drawn["hexagons"]) < 0.5
+
+
+def test_colour_and_ground_stay_what_the_prompt_said(drawn):
+    for tiled, untiled in zip(drawn["hexagons"], drawn["untiled"]):
+        assert tiled["ground"] >= untiled["ground"]
+        assert tiled["subjects"] <= max(1, untiled["subjects"])

@@ -108,19 +108,24 @@ Cost = Callable[[Sequence[int]], Any]
 """What a plan costs whose tiles need so many tokens each: anything that can be compared."""
 
 
-def joined(found: Cover, limit: int, cost: Cost) -> tuple[tuple[int, ...], ...]:
-    """Groups of cells (places in `cells`) that cost least, none of more than `limit` tokens."""
+def joined(
+    found: Cover, limit: int, cost: Cost, ways: Sequence[bool] = (False, True)
+) -> tuple[tuple[int, ...], ...]:
+    """Groups of cells (places in `cells`) that cost least, none of more than `limit` tokens.
+
+    ways   orders in which pairs are joined that are tried, see group_cells
+    """
 
     def price(tiles: Collection[Seen]) -> Any:
         return cost([count for _, count in tiles])
 
-    ways = [
+    tried = [
         group_cells(
             found.seen, found.neighbours, limit, _both, lambda seen: seen[1], price, by_saving
         )
-        for by_saving in (False, True)
+        for by_saving in ways
     ]
-    return min(ways, key=lambda groups: price([together(found, g) for g in groups]))
+    return min(tried, key=lambda groups: price([together(found, g) for g in groups]))
 
 
 def together(found: Cover, group: Sequence[int]) -> Seen:

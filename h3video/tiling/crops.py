@@ -14,7 +14,15 @@ from functools import lru_cache, reduce
 from typing import Any
 
 from ..blend.weights import Grid, TileWeights, tile_weights
-from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point, finest_res, hex_grid, rect_grid
+from ..grid import (
+    DEFAULT_SPAN,
+    NO_ORIGIN,
+    Point,
+    finest_res,
+    hex_grid,
+    origin_fits,
+    rect_grid,
+)
 from ..models.family import VideoFamily
 from .budget import parse_budget
 from .groups import group_cells
@@ -136,6 +144,8 @@ def plan_crop_tiles(
     smallest = None
     finest = finest_res(width, height, span, rotation)
     for res in range(finest + 1) if hex_res == "auto" else [int(hex_res)]:
+        if smallest is not None and not origin_fits(width, height, res, span, origin):
+            break
         grid = make_grid(width, height, res, span, rotation, origin)
         if smallest is not None and len(grid.cells) > MAX_CROPS:
             break

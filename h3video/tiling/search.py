@@ -38,7 +38,7 @@ less, and small cells may be joined."""
 RASTER = 48
 """Rows of tokens that an estimate looks at; finer rasters are coarsened."""
 
-KEPT = 1
+KEPT = 2
 """Candidates of each size that are counted with their cells joined."""
 
 STARTS, REFINED = 2, (1 / 8, 1 / 16)
@@ -86,11 +86,13 @@ class Goal:
     limit       most tokens of a tile, of one latent frame
     smallest    cells that run less than this need not be tried
     cost        what a plan costs whose tiles need so many tokens each
+    ways        orders of joining cells that are tried, see h3video.tiling.cover.joined
     """
 
     limit: int
     smallest: int
     cost: Cost
+    ways: tuple[bool, ...] = (False, True)
 
 
 @dataclass(frozen=True)
@@ -412,7 +414,7 @@ def _count(first: Any, last: Any, near: Sequence[tuple[int, ...]], goal: Goal) -
     x = np.arange(int(last.max()) + 1)
     sets = (x >= first[..., None]) & (x <= last[..., None])
     found = Cover(tuple(range(len(first))), tuple(near), tuple(as_bits(s) for s in sets))
-    groups = joined(found, goal.limit, goal.cost)
+    groups = joined(found, goal.limit, goal.cost, goal.ways)
     return goal.cost([together(found, group)[1] for group in groups])
 
 
@@ -440,8 +442,8 @@ def _rect_rows(frame: Frame, columns: int, rows: int) -> tuple[Any, Any]:
     """First and last token that every rectangle runs in every row: int16 [cells, rows]."""
     import numpy as np
 
-    left, right = _owned(frame.columns, columns)
-    top, bottom = _owned(frame.rows, rows)
+    left, right = _owned(frame.columns, columns, frame.overlap)
+    top, bottom = _owned(frame.rows, rows, frame.overlap)
     y = np.arange(frame.rows)
     below = np.maximum(np.maximum(top[:, None] - y, y - bottom[:, None]), 0)
     half = np.full(frame.rows + 1, -FAR, np.int16)
@@ -465,11 +467,15 @@ def _rect_rows(frame: Frame, columns: int, rows: int) -> tuple[Any, Any]:
     )
 
 
-def _owned(tokens: int, count: int) -> tuple[Any, Any]:
-    """First and last token of `count` equal parts of a side; of one without a token, none."""
+def _owned(tokens: int, count: int, overlap: float) -> tuple[Any, Any]:
+    """First and last token of `count` equal parts of a side; of one without a token, none.
+
+    A token on an edge is the earlier part's where they fade, as RectGrid weighs it.
+    """
     import numpy as np
 
-    part = np.floor(np.round((np.arange(tokens) + 0.5) * count / tokens, 6)).clip(0, count - 1)
+    part = np.round((np.arange(tokens) + 0.5) * count / tokens, 6)
+    part = (np.ceil(part) - 1.0 if overlap > 0.0 else np.floor(part)).clip(0, count - 1)
     first = np.searchsorted(part, np.arange(count), "left")
     last = np.searchsorted(part, np.arange(count), "right") - 1
     return first, last

@@ -450,7 +450,9 @@ def _goal(plan: TokenPlan, limit: float | int | None, tile_sizes: int) -> Goal:
     if isinstance(limit, int):
         return Goal(spatial // 2, spatial // 24, within)
     if limit is not None:
-        return Goal(int(limit * spatial), int(limit * spatial), work)
+        # Where small tiles run less, joining what saves most is best.
+        ways = (False, True) if tile_sizes == 1 else (True,)
+        return Goal(int(limit * spatial), int(limit * spatial), work, ways)
     return Goal(int(DEFAULT_SHARE * spatial), spatial // 8, usual)
 
 

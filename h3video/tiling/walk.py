@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import UsageError
-from ..grid import HexGrid, finest_res, hex_grid
+from ..grid import HexGrid, finest_res, hex_grid, origin_fits
 from .budget import parse_budget
 from .crops import DEFAULT_SHARE, OVERLAP_PX, crop_boxes
 from .latent_crops import MIN_OVERLAP_LATENTS, Fits, LatentBox
@@ -180,6 +180,10 @@ def plan_walk(
         return _whole(*size, settings, order)
     smallest: WalkPlan | None = None
     for res in range(finest + 1) if auto else [int(settings.hex_res)]:
+        if smallest is not None and not origin_fits(
+            columns * unit, rows * unit, res, settings.span, settings.place
+        ):
+            break
         grid = hex_grid(
             columns * unit, rows * unit, res, settings.span, settings.turn, settings.place
         )

@@ -31,10 +31,11 @@ NO_VARIANCE = (
 class HexSettings:
     """Settings of a tiling; the defaults are what most people should use.
 
-    hex_res          H3 resolution 0..15, or "auto": the coarsest grid whose tile fits the budget
+    hex_res          H3 resolution 0..15, or "auto": searched for with all that is not given
     overlap          px shared along every cell edge; None: 4 tokens (3 of 32 px); 0: hard
-    halo             px of context seen beyond a cell's edge; None: 48 (crops: 4 latents)
-    budget           share of the frame's tokens in a tile, or bytes; None: see plan_token_tiles
+    halo             px around an owned token in which its tile sees all; None: 48 (crops: px
+                     beyond a cell's edge, 4 latents)
+    budget           share of the frame's tokens in a tile, or bytes; None: see plan_latent_tiles
     shape            hex | rect (the baseline) | none (one tile)
     span, rotation   of the grid over the frame, see plan_latent_tiles
     origin           px by which the grid's centre lies right of and below the frame's centre;

@@ -287,15 +287,17 @@ def plan_latent_tiles(
 ) -> TokenPlan:
     """Plan the token tiles of a clip whose frame is columns x rows tokens.
 
-    hex_res    H3 resolution 0..15, or "auto": the coarsest whose tile fits the budget
+    hex_res    H3 resolution 0..15, or "auto": the grid is searched for, see search.py. What is
+               given of span, rotation and origin is kept (the default span is free)
     overlap    px shared along every cell edge; None: 4 tokens (3 where they are 32 px
                wide). 0 is a hard partition. Narrower than that is widened with a warning
     halo       px: a token sees all tokens that are so near in the tile that owns it; None: 48, at
                least overlap / 2
-    budget     see parse_budget; None with "auto": at most a third of the frame's tokens, and the
-               least memory at a price up to 1.6, or else the least price (a frame so small that
-               nothing fits is not tiled); None with a hex_res: no limit
-    shape      hex | rect (same area) | none (one tile)
+    budget     see parse_budget: the fewest tokens within it. None with "auto": no tile of more
+               than a third of the frame; the fewest tokens at 0.3 of the untiled memory, or, where
+               that is over the price of 1.6, the least memory, or else the least price (a frame so
+               small that nothing fits is not tiled). None with a hex_res: no limit
+    shape      hex | rect (with a hex_res: of the same area) | none (one tile)
     denoiser   the transformer's sizes: needed for a budget in bytes and for times
     rotation   of the grid in degrees; None: 0, or with "auto" whichever of a few is best
     origin     px by which the grid's centre lies right of and below the frame's; None: 0, 0

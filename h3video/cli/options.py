@@ -69,6 +69,7 @@ def prompt(text: str) -> str:
 
 def tiling(parser: argparse.ArgumentParser) -> None:
     """The options that decide the tiles."""
+    from ..blend import KERNELS
     from ..grid import DEFAULT_SPAN, MAX_SPAN
 
     group = parser.add_argument_group("tiles")
@@ -113,6 +114,48 @@ def tiling(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--rotation", type=number("rotation", -360, 360), default=None, metavar="DEG",
         help="turn of the grid in degrees (default: 0, or what needs less with hex_res auto)",
+    )  # fmt: skip
+    group.add_argument(
+        "--origin", type=number("origin", -16384, 16384), nargs=2, metavar=("X", "Y"),
+        help="px by which the grid's centre lies right of and below the frame's (default: 0 0, or "
+        "what needs less with hex_res auto)",
+    )  # fmt: skip
+    group.add_argument(
+        "--tile-sizes", type=integer("tile-sizes", 1, 1024), default=None, metavar="N",
+        help="at most so many different token counts of tiles, each a graph of its own (default: "
+        "3; 1: all tiles are equal)",
+    )  # fmt: skip
+    group.add_argument(
+        "--kernel", choices=KERNELS, default="smoothstep",
+        help="curve of the fade across the overlap (default: smoothstep)",
+    )  # fmt: skip
+
+
+def steps(parser: argparse.ArgumentParser) -> None:
+    """The options that decide in which sampling steps there are which tiles."""
+    group = parser.add_argument_group("tiles by step")
+    group.add_argument(
+        "--grid-shift", choices=("none", "step"), default="none",
+        help="step: the grid lies elsewhere at every sampling step, so that seams never stay; the "
+        "overlap is then 0 unless it is given (default: none)",
+    )  # fmt: skip
+    group.add_argument(
+        "--shift-seed", type=integer("shift-seed", 0, 2**63 - 1), default=0, metavar="N",
+        help="where the grid lies, with --grid-shift step (default: 0)",
+    )  # fmt: skip
+    group.add_argument(
+        "--start-step", type=integer("start-step", 0, 10000), default=0, metavar="N",
+        help="first sampling step in tiles, from 0; steps before it see the whole frame, and need "
+        "its memory (default: 0)",
+    )  # fmt: skip
+    group.add_argument(
+        "--end-step", type=integer("end-step", 1, 10000), default=None, metavar="N",
+        help="first step that is not in tiles any more (default: tiles to the end)",
+    )  # fmt: skip
+    group.add_argument(
+        "--guide-steps", type=integer("guide-steps", 0, 10000), default=0, metavar="N",
+        help="first steps in which a small prediction of the whole frame leads the tiles: against "
+        "subjects that repeat (default: 0)",
     )  # fmt: skip
 
 

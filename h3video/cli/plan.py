@@ -54,7 +54,7 @@ def add_parser(commands: Any) -> None:
     _runtime(p)
     _contents(p)
     options.tiling(p)
-    p.set_defaults(shape=None, exchange=None, span=None)
+    p.set_defaults(shape=None, exchange=None, span=None, kernel=None)
     p.add_argument("--no-tiles", action="store_true", help="the whole frame at once (the default)")
     p.add_argument(
         "--decode-tile",
@@ -244,7 +244,8 @@ def _flags(text: str) -> tuple[str, ...]:
 
 def _tiling(args: argparse.Namespace) -> dict[str, Any]:
     """The tile settings that were given; empty when none was."""
-    names = ("overlap", "halo", "shape", "exchange", "span", "rotation", "window")
+    names = ("overlap", "halo", "shape", "exchange", "span", "rotation", "window", "tile_sizes",
+             "kernel")  # fmt: skip
     found = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
     if args.budget is not None:
         from ..tiling import parse_budget
@@ -252,6 +253,10 @@ def _tiling(args: argparse.Namespace) -> dict[str, Any]:
         found["budget"] = parse_budget(args.budget)
     if args.hex_res != "auto":
         found["hex_res"] = args.hex_res
+    if args.origin is not None:
+        found["origin"] = tuple(args.origin)
+    if args.window is not None:
+        found["window_overlap"] = args.window_overlap
     if found and args.no_tiles:
         raise UsageError(f"--no-tiles and --{next(iter(found))} are given; use one of them")
     return found

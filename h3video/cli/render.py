@@ -50,6 +50,7 @@ def add_parser(commands: Any) -> None:
     options.device(p)
     options.weights(p)
     options.tiling(p)
+    options.steps(p)
     long_options.add(p)
     p.add_argument("--plan", action="store_true", help="print the tile plan and stop")
     p.add_argument("--json", action="store_true", help="print the plan or the bill as JSON")
@@ -87,6 +88,7 @@ def make_job(args: argparse.Namespace, family: VideoFamily, model: str) -> Rende
     """The job as asked; device and dtype "auto" as they are until a model is loaded."""
     from ..render.job import RenderJob
     from ..tiling import parse_budget
+    from ..tiling.sizes import TILE_SIZES
 
     return RenderJob(
         prompt=args.prompt, negative=args.negative, model=model,
@@ -96,6 +98,10 @@ def make_job(args: argparse.Namespace, family: VideoFamily, model: str) -> Rende
         budget=parse_budget(args.budget), shape=args.shape, exchange=args.exchange,
         span=args.span, rotation=args.rotation, window=args.window or 0,
         window_overlap=args.window_overlap,
+        origin=None if args.origin is None else tuple(args.origin),
+        tile_sizes=args.tile_sizes or TILE_SIZES, kernel=args.kernel, grid_shift=args.grid_shift,
+        shift_seed=args.shift_seed, start_step=args.start_step, end_step=args.end_step,
+        guide_steps=args.guide_steps,
         dtype="bfloat16" if args.dtype == "auto" else args.dtype, device=args.device,
         sampler=args.sampler, shift=args.shift, gguf=tuple(args.gguf or ()),
         lora=tuple(args.lora or ()), image=args.image or "", offload=args.offload,

@@ -103,13 +103,54 @@ class H3HexTiles(io.ComfyNode):
                 )),
                 advanced(io.Float.Input(
                     "rotation", default=0.0, min=-180.0, max=180.0, step=0.001, optional=True,
-                    tooltip="Turns the grid, in degrees. 0 with hex_res auto: whichever of 0 "
-                    "and 30 degrees needs less.",
+                    tooltip="Turns the grid, in degrees. 0 with hex_res auto: whichever "
+                    "needs least of a few that leave no lines along rows and columns.",
                 )),
                 advanced(io.Combo.Input(
                     "positions", options=["full", "local"], default="full", optional=True,
                     tooltip="For crops: where the model thinks that a crop lies. full: in the "
                     "frame, for families that can be told. local: at the origin, to compare with.",
+                )),
+                advanced(io.Int.Input(
+                    "guide_steps", default=0, min=0, max=10000, optional=True,
+                    tooltip="First sampling steps in which a prediction of the whole frame, shrunk "
+                    "to the size of a tile, leads the large forms of the tiles': one subject "
+                    "instead of one per tile when a clip starts from noise. About half of the "
+                    "steps; such a step reads the weights twice. 0: none.",
+                )),
+                advanced(io.Combo.Input(
+                    "grid_shift", options=["none", "step"], default="none", optional=True,
+                    tooltip="step: the grid lies elsewhere at every sampling step, so that seams "
+                    "never stay, and overlap -1 is 0. Together with a small halo it costs little "
+                    "more than the frame.",
+                )),
+                advanced(io.Int.Input(
+                    "shift_seed", default=0, min=0, max=0xFFFFFFFF, optional=True,
+                    tooltip="Where the grid lies, with grid_shift step.",
+                )),
+                advanced(io.Combo.Input(
+                    "kernel", options=["smoothstep", "cosine", "gaussian", "linear"],
+                    default="smoothstep", optional=True,
+                    tooltip="The curve by which one tile fades into the next across the overlap.",
+                )),
+                advanced(io.Combo.Input(
+                    "blend", options=["mean", "variance"], default="mean", optional=True,
+                    tooltip="For crops. variance: detail that two crops draw apart keeps the "
+                    "strength that it has in each, where a mean would make it fainter.",
+                )),
+                advanced(io.Int.Input(
+                    "tile_sizes", default=3, min=1, max=1024, optional=True,
+                    tooltip="At most so many different token counts of tiles. More save work; each "
+                    "is compiled once where models are compiled, and on a Mac. 1: all are equal.",
+                )),
+                advanced(io.Float.Input(
+                    "origin_x", default=0.0, min=-16384.0, max=16384.0, step=1.0, optional=True,
+                    tooltip="Pixels by which the grid's centre lies right of the frame's. 0 and 0 "
+                    "with hex_res auto: wherever tiles need the least.",
+                )),
+                advanced(io.Float.Input(
+                    "origin_y", default=0.0, min=-16384.0, max=16384.0, step=1.0, optional=True,
+                    tooltip="Pixels by which the grid's centre lies below the frame's.",
                 )),
             ],
             outputs=[
@@ -124,7 +165,7 @@ class H3HexTiles(io.ComfyNode):
     def execute(
         cls, model: Any, hex_res: str = "auto", budget: str = "auto", overlap: int = -1,
         halo: int = -1, end_step: int = -1, window: int = 0, rotation: float = 0.0,
-        **rest: Any,
+        grid_shift: str = "none", origin_x: float = 0.0, origin_y: float = 0.0, **rest: Any,
     ) -> Any:  # fmt: skip
         from ..render.engines.comfyui.attach import attach
         from ..tiling.settings import HexSettings
@@ -136,6 +177,8 @@ class H3HexTiles(io.ComfyNode):
             halo=None if halo < 0 else float(halo),
             window=window or None,
             rotation=rotation or None,
+            origin=(origin_x, origin_y) if origin_x or origin_y else None,
+            shift=grid_shift,
             end_step=None if end_step < 0 else end_step,
             **rest,
         )

@@ -13,7 +13,10 @@ from .. import __version__
 from ..errors import UsageError
 from ..grid import DEFAULT_SPAN
 from ..models import DenoiserShape, VideoFamily
-from ..tiling import CropPlan, TokenPlan, plan_crop_tiles, plan_token_tiles
+from ..tiling import CropPlan, TokenPlan, plan_crop_tiles
+from ..tiling.settings import HexSettings
+from ..tiling.shift import token_schedule
+from ..tiling.sizes import TILE_SIZES
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,9 @@ class RenderJob:
     """What to render. Lengths in px, `frames` in frames, `seed` 0..2^64-1.
 
     hex_res, overlap, halo, budget, shape, exchange   see plan_token_tiles
+    origin, tile_sizes, kernel   see plan_token_tiles, too
+    grid_shift, shift_seed    shift and shift_seed of HexSettings (`shift` is the noise levels')
+    start_step, end_step, guide_steps   see HexSettings
     window, window_overlap    latent frames that a tile takes at a time, see plan_windows
     dtype, device             as resolved, never "auto"
     sampler, shift            "model" and None: as the model's scheduler is configured
@@ -61,6 +67,14 @@ class RenderJob:
     image: str = ""
     offload: str = "none"
     decode_budget: float | int | None = None
+    origin: tuple[float, float] | None = None
+    tile_sizes: int = TILE_SIZES
+    kernel: str = "smoothstep"
+    grid_shift: str = "none"
+    shift_seed: int = 0
+    start_step: int = 0
+    end_step: int | None = None
+    guide_steps: int = 0
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -80,20 +94,25 @@ class RenderJob:
             raise UsageError(f"the stored job cannot be read ({e}); render again") from None
 
     def tiling(self) -> dict[str, Any]:
-        """The settings that `apply_hex_tiling` takes."""
+        """The settings that `apply_hex_tiling` takes, and HexSettings."""
         return {
             "hex_res": self.hex_res, "overlap": self.overlap, "halo": self.halo,
             "budget": self.budget, "shape": self.shape, "exchange": self.exchange,
-            "span": self.span, "rotation": self.rotation,
+            "span": self.span, "rotation": self.rotation, "origin": self.origin,
+            "tile_sizes": self.tile_sizes, "kernel": self.kernel, "shift": self.grid_shift,
+            "shift_seed": self.shift_seed, "start_step": self.start_step,
+            "end_step": self.end_step, "guide_steps": self.guide_steps,
             **({"window": self.window, "window_overlap": self.window_overlap} if self.window
                else {}),
         }  # fmt: skip
 
     def token_plan(self, family: VideoFamily, denoiser: DenoiserShape) -> TokenPlan:
-        """The denoiser's plan."""
-        return plan_token_tiles(
-            self.width, self.height, self.frames, family, denoiser=denoiser, **self.tiling()
-        )
+        """The denoiser's plan; with a grid that moves, the largest of its plans."""
+        family.check(self.width, self.height, self.frames)
+        settings = HexSettings(**self.tiling())
+        columns, rows = family.token_grid(self.width, self.height)
+        frames = family.latent_frames(self.frames)
+        return token_schedule(columns, rows, frames, family, settings, denoiser).largest
 
     def crop_plan(self, family: VideoFamily) -> CropPlan:
         """The decoder's plan."""

@@ -49,6 +49,14 @@ def render(folder, *arguments):
         (["--budget", "lots"], "budget 'lots' is not understood; use for example 0.25, 25% or 512"),
         (["--budget", "0.001"], "no tile of 832x480 with 21 latent frames fits the budget"),
         (["--shape", "oval"], "invalid choice: 'oval'"),
+        (["--kernel", "box"], "invalid choice: 'box'"),
+        (["--tile-sizes", 0], "tile-sizes 0 is out of range 1..1024"),
+        (["--origin", 0, "far"], "origin 'far' is not a number"),
+        (["--origin", 5000, 0, "--hex-res", 2], "lies 5000 px from the frame's centre"),
+        (["--grid-shift", "often"], "invalid choice: 'often'"),
+        (["--shift-seed", -1], "shift-seed -1 is out of range"),
+        (["--start-step", 3, "--end-step", 2], "steps 3 to 2 are none"),
+        (["--guide-steps", -1], "guide-steps -1 is out of range 0..10000"),
         (["--span", 2], "span 2 is out of range 0.001..0.33"),
         (["--unknown", 2], "unrecognized arguments: --unknown"),
         (["-o", "out.gif"], "output out.gif ends in .gif; use .mp4, .mkv, .png, .exr"),
@@ -125,13 +133,45 @@ def test_plan_as_text_and_json(tiny_folder, capsys):
     assert render(tiny_folder, "--plan", "--width", 1280, "--height", 704) == 0
     text = capsys.readouterr().out
     assert "80x44 tokens x 21 latent frames = 73920 tokens" in text
-    assert "hex hex_res 3" in text and "step time" in text and "of 2^31" in text
+    assert "hex hex_res" in text and "step time" in text and "of 2^31" in text
     assert render(tiny_folder, "--plan", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["denoise"]["kind"] == "tokens" and data["decode"]["kind"] == "crop"
     assert data["denoise"]["frame_tokens"] == 32760
     assert render(tiny_folder, "--plan", "--shape", "none") == 0
     assert "no tiling" in capsys.readouterr().out
+
+
+def test_every_tile_option_reaches_the_plan(tiny_folder, capsys):
+    def plan(*options):
+        assert render(tiny_folder, "--plan", "--json", "--hex-res", 2, *options) == 0
+        return json.loads(capsys.readouterr().out)["denoise"]
+
+    plain = plan()
+    assert plan("--origin", 40, -30)["grid"]["origin"] == [40.0, -30.0]
+    assert plan("--kernel", "cosine") != plain
+    assert len({len(t["tokens"]) for t in plan("--tile-sizes", 1)["tiles"]}) == 1
+    moved = plan("--grid-shift", "step", "--overlap", 16)
+    assert moved["overlap_px"] == 16.0 and moved["grid"] != plain["grid"]
+    assert plan("--grid-shift", "step", "--shift-seed", 5) != plan("--grid-shift", "step")
+    assert plan("--guide-steps", 3, "--start-step", 1, "--end-step", 4) == plain
+
+
+def test_the_grid_moves_and_the_frame_leads_on_the_embedded_model(tmp_path, capsys):
+    """Every option of tiles by step in one render; what was asked is in the bill."""
+    pytest.importorskip("diffusers")
+    pytest.importorskip("av")
+    made = main([
+        "render", "a big red circle moves right over green waves", "--width", "480", "--height",
+        "288", "--frames", "1", "--steps", "3", "--guide-steps", "1", "--grid-shift", "step",
+        "--shift-seed", "4", "--halo", "32", "--end-step", "2", "--json", "-o",
+        str(tmp_path / "o.png"),
+    ])  # fmt: skip
+    assert made == 0
+    job = json.loads(capsys.readouterr().out)["job"]
+    assert (job["guide_steps"], job["grid_shift"], job["shift_seed"], job["end_step"]) == (
+        1, "step", 4, 2
+    )  # fmt: skip
 
 
 def test_no_command_prints_help(capsys):

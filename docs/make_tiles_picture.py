@@ -8,6 +8,7 @@ weights that blend them. Right: one tile: the tokens that it runs, and its weigh
 
 from __future__ import annotations
 
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from h3video.tiling.tokens import TokenPlan, plan_token_tiles
 
 TARGET = Path(__file__).parent / "img" / "tiles.png"
 COLOURS = ((86, 156, 214), (206, 120, 92), (120, 178, 104), (190, 160, 80), (160, 120, 190),
-           (90, 180, 180), (200, 110, 150))  # fmt: skip
+           (90, 180, 180), (200, 110, 150), (110, 126, 200), (170, 190, 90), (196, 140, 120),
+           (90, 150, 120))  # fmt: skip
 SEEN, UNSEEN = (70, 84, 104), (34, 37, 43)
 TOKEN, GAP, FOOT = 9, 24, 66
 """px of a token, between the two pictures, below them."""
@@ -46,7 +48,7 @@ def enlarged(colours: Any) -> Image.Image:
 
 def all_tiles(plan: TokenPlan, weights: list[Any]) -> Image.Image:
     """The tiles' colours mixed by their weights."""
-    mixed = sum(w[..., None] * np.array(c) for w, c in zip(weights, COLOURS))
+    mixed = sum(w[..., None] * np.array(c) for w, c in zip(weights, cycle(COLOURS)))
     return outlined(enlarged(np.asarray(mixed, np.float64)), plan)
 
 
@@ -56,7 +58,8 @@ def one_tile(plan: TokenPlan, weights: list[Any], number: int) -> Image.Image:
     seen[list(plan.tiles[number].tokens)] = True
     ground = np.where(seen.reshape(plan.rows, plan.columns, 1), SEEN, UNSEEN).astype(np.float64)
     weight = weights[number][..., None]
-    return outlined(enlarged(ground * (1 - weight) + weight * np.array(COLOURS[number])), plan)
+    colour = np.array(COLOURS[number % len(COLOURS)])
+    return outlined(enlarged(ground * (1 - weight) + weight * colour), plan)
 
 
 def outlined(picture: Image.Image, plan: TokenPlan) -> Image.Image:
@@ -73,7 +76,9 @@ def main() -> None:
     """Write the picture."""
     plan = plan_token_tiles(1280, 704, 81, WAN)
     weights = maps(plan)
-    middle = min(range(len(plan.tiles)), key=lambda i: plan.tiles[i].owned)
+    centre = plan.grid.cell_at(plan.width / 2, plan.height / 2)
+    middle = next(i for i, tile in enumerate(plan.tiles) if centre in tile.cells)
+    runs = len(plan.tiles[middle].tokens)
     left, right = all_tiles(plan, weights), one_tile(plan, weights, middle)
     page = Image.new("RGB", (2 * left.width + 3 * GAP, left.height + GAP + FOOT), PAPER)
     page.paste(left, (GAP, GAP))
@@ -83,7 +88,8 @@ def main() -> None:
         f"{len(plan.tiles)} tiles of {len(plan.grid.cells)} cells (white: between tiles). Where "
         f"colours mix,\ntiles share: {plan.overlap:.0f} px, four tokens. Weights sum to one.",
         f"One tile. Coloured: what it gives to the frame. Grey: context that it only sees. Dark:\n"
-        f"not run. Every tile runs {plan.share:.0%} of the tokens: a small one has more context.",
+        f"not run. It runs {runs / plan.columns / plan.rows:.0%} of the tokens, the largest tile "
+        f"{plan.share:.0%}.",
     )
     for text, x in zip(texts, (GAP, left.width + 2 * GAP)):
         draw.multiline_text((x, left.height + GAP + 12), text, fill=INK, font=font, spacing=6)

@@ -217,8 +217,9 @@ def _moved(
 
 
 def _worth(found: Plan, need: Callable[[Plan], float]) -> tuple[float, float, float]:
-    """Less is better: within the budget first, then the least work."""
-    return max(1.0, round(need(found), 6)), round(found.price, 9), found.share
+    """Less is better: within the budget first, then the least work; the whole frame is the last."""
+    whole = 2.0 if len(found.tiles) == 1 else 1.0
+    return max(whole, round(need(found), 6)), round(found.price, 9), found.share
 
 
 def _within(

@@ -23,19 +23,24 @@ def attach_seeing_all(model, how):
     """Tiles that own what they should and all see the whole frame."""
     import dataclasses
 
+    from h3video.tiling.shift import Schedule
+
     tiled = attach(model, how)
     tiling, known = tiled.h3video_tiling, {}
-    original = tiling.plan
+    original = tiling.schedule
 
-    def plan(family):
+    def schedule(family):
         found = original(family)
         if id(found) not in known:
-            everything = tuple(range(found.columns * found.rows))
-            tiles = tuple(dataclasses.replace(t, tokens=everything) for t in found.tiles)
-            known[id(found)] = (found, dataclasses.replace(found, tiles=tiles))
+            plans = []
+            for plan in found.plans:
+                everything = tuple(range(plan.columns * plan.rows))
+                tiles = tuple(dataclasses.replace(t, tokens=everything) for t in plan.tiles)
+                plans.append(dataclasses.replace(plan, tiles=tiles))
+            known[id(found)] = (found, Schedule(tuple(plans)))
         return known[id(found)][1]
 
-    tiling.plan = plan
+    tiling.schedule = schedule
     return tiled
 
 

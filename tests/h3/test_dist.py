@@ -239,20 +239,22 @@ def test_join_refuses(thin, why):
 # ---- answers of the harness ----
 
 
-def answers(cells=(1, 2), numbers=(0.5, float("nan"))):
+def answers(cells=(1, 2), numbers=(0.5, float("nan")), weights=(1.0,)):
     out = b"icells  " + struct.pack("<q2q", len(cells), *cells)
-    return out + b"dlat    " + struct.pack(f"<q{len(numbers)}d", len(numbers), *numbers)
+    out += b"dlat    " + struct.pack(f"<q{len(numbers)}d", len(numbers), *numbers)
+    return out + b"dweights" + struct.pack(f"<q{len(weights)}d", len(weights), *weights)
 
 
 def test_answers_are_compared():
-    assert platforms.compare(answers(), answers()) == (4, 0.0)
-    count, worst = platforms.compare(answers(), answers(numbers=(0.5 + 1e-15, float("nan"))))
-    assert count == 4 and 0 < worst < 2e-15
+    assert platforms.compare(answers(), answers()) == (5, 0.0)
+    count, worst = platforms.compare(answers(), answers(weights=(1.0 + 1e-15,)))
+    assert count == 5 and 0 < worst < 2e-15
 
 
 @pytest.mark.parametrize("other, why", [
     (answers(cells=(1, 3)), "1 of 2 cells"),
-    (answers(numbers=(0.5 + 1e-11, float("nan"))), "lat"),
+    (answers(numbers=(0.5 + 1.2e-16, float("nan"))), "lat"),
+    (answers(weights=(1.0 + 1e-11,)), "weights"),
     (answers(numbers=(0.5, 0.0)), "lat"),
     (answers(numbers=(0.5,)), "another shape"),
 ])  # fmt: skip

@@ -149,8 +149,8 @@ def _moving(
             columns, rows, latent_frames, family, narrow=True, budget=own, **settings
         )
         share = max(len(t.tokens) for t in still.tiles) / (columns * rows)
-        if isinstance(limit, float):
-            share = min(1.0, limit * latent_frames / still.windows[0].length)
+        if isinstance(budget, float):
+            share = min(1.0, budget * latent_frames / still.windows[0].length)
         return _moved(
             still, seed, lambda origin: moved_plan(still, origin, share if auto else None, sizes),
             need,

@@ -92,7 +92,7 @@ class TokenTiling:
     def __init__(self, settings: HexSettings, family: type[Family]) -> None:
         self.settings = settings
         self.family = family
-        self.tables = Tables(8 if settings.shift == "none" else 8 * PLACES)
+        self.tables = Tables(8 if settings.shift == "none" else 4 * PLACES)
         self.progress = Progress()
         self.measure = False
         self.own_seconds = 0.0
@@ -112,7 +112,9 @@ class TokenTiling:
                 f"guide_steps {self.settings.guide_steps} has one prompt for the whole frame; take "
                 "the regional prompts away, or use guide_steps 0"
             )
-        self._sampling, self._before = model_sampling_of(executor.class_obj), None
+        self._before = None
+        if self.settings.shift != "none":
+            self._sampling = model_sampling_of(executor.class_obj)
         args, kwargs = self.progress.begin(args, kwargs)
         try:
             return executor(*args, **kwargs)

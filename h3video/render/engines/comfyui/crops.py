@@ -139,7 +139,8 @@ class CropRun:
         """Check everything and say what will be done."""
         model = guider.inner_model
         groups = list(guider.conds.values())
-        self._before = steps_before(model_sampling_of(guider), sigmas)
+        if self.settings.shift != "none":
+            self._before = steps_before(model_sampling_of(guider), sigmas)
         layout = find_layout(noise.shape, latent_shapes(groups, model, self.shapes))
         schedule = self._schedule(model, layout)
         plan = schedule.largest

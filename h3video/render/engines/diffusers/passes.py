@@ -133,7 +133,7 @@ class TiledTransformer:
         self.transformer = transformer
         self.family = family
         self.video = tiling.family
-        self.tables = Tables(8 if tiling.settings.shift == "none" else 8 * PLACES)
+        self.tables = Tables(8 if tiling.settings.shift == "none" else 4 * PLACES)
         self.current: Pass | None = None
         self._wrap()
 

@@ -71,6 +71,8 @@ def dilate(sets: Any, radius: float) -> Any:
     import numpy as np
 
     n, rows, columns = sets.shape
+    if radius >= math.hypot(rows, columns):
+        return np.broadcast_to(sets.any((1, 2), keepdims=True), sets.shape).copy()
     until = np.zeros((n, rows, columns + 1), np.int32)
     np.cumsum(sets, axis=2, dtype=np.int32, out=until[:, :, 1:])
     out = np.zeros_like(sets)

@@ -50,6 +50,9 @@ ENOUGH = 0.3
 """Estimated peak against the full frame's that is small enough: from here on less work counts."""
 
 MAX_TILES = 1024
+MOST_SEARCHED = 256
+"""Tiles of a grid that a resolution names, and cells of one that is looked for."""
+
 MAX_ELEMENTS = 2**31
 """Tensors of this many elements break kernels on Metal and some on CUDA."""
 
@@ -349,7 +352,7 @@ def plan_latent_tiles(
         if hex_res == "auto" and not origin_fits(width, height, int(res), span, place):
             break
         grid = make_grid(width, height, int(res), span, rotation, place)
-        if hex_res == "auto" and smallest is not None and len(grid.cells) > MAX_TILES:
+        if hex_res == "auto" and smallest is not None and len(grid.cells) > MOST_SEARCHED:
             break
         plan = None
         for join in _join_shares(limit, hex_res):
@@ -367,7 +370,7 @@ def plan_latent_tiles(
         assert plan is not None
         if smallest is None or plan.tile_tokens < smallest.tile_tokens:
             smallest = plan
-        elif smallest.tile_tokens < smallest.frame_tokens or len(grid.cells) > MAX_TILES // 8:
+        elif smallest.tile_tokens < smallest.frame_tokens or len(grid.cells) > MOST_SEARCHED // 4:
             break  # finer cells no longer make smaller tiles: overlap and halo rule
     if smallest is None:
         raise UsageError(f"origin {place[0]:g}, {place[1]:g} is farther off than cells are apart")

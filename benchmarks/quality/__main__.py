@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from . import counted, field_runs, report, store
 
@@ -40,22 +41,27 @@ def main(argv: list[str] | None = None) -> int:
     def say(text: str) -> None:
         print(f"{time.monotonic() - started:6.0f} s  {text}", file=sys.stderr, flush=True)
 
+    def keep(part: str, figures: dict[str, Any]) -> None:
+        took = {"seconds": round(time.monotonic() - began), "workers": a.workers}
+        say(f"wrote {store.save(part, {**took, **figures}, a.results)}")
+
     for part in a.parts or PARTS:
+        began = time.monotonic()
         if part == "fields":
             found = field_runs.run_all(range(a.seeds), a.workers, say, not a.no_nano_frames)
             rows = {name: [r.to_json() for r in part] for name, part in found.items()}
-            say(f"wrote {store.save('fields', rows, a.results)}")
+            keep("fields", rows)
         elif part == "counted":
             counts = {
                 "plans": [c.to_json() for c in counted.run(say)],
                 "interior": [asdict(i) for i in counted.run_interior()],
             }
-            say(f"wrote {store.save('counted', counts, a.results)}")
+            keep("counted", counts)
         elif part == "nano":
             from . import nano_runs
 
-            rows = nano_runs.run(a.nano_seeds, a.workers, say)
-            say(f"wrote {store.save('nano', {'rows': rows}, a.results)}")
+            rows, drawn = nano_runs.run(a.nano_seeds, a.workers, say)
+            keep("nano", {"rows": rows, "drawn": drawn})
         elif part == "pictures":
             from .pictures import write_all
 

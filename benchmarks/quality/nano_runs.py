@@ -80,16 +80,18 @@ def tasks(rows: Iterable[Row], seeds: int, stages: Sequence[Stage] = STAGES) -> 
     for stage in stages:
         marks = [(v, fingerprint(stage.canvas, v.settings)) for v in stage.variants]
         for seed in range(seeds):
-            lack = [v for v, mark in marks
-                    if (stage.canvas.key, stage.path, v.name, mark, seed) not in done]  # fmt: skip
-            done |= {(stage.canvas.key, stage.path, v.name, mark, seed) for v, mark in marks}
+            lack = []
+            for variant, mark in marks:
+                if (key := (stage.canvas.key, stage.path, mark, seed)) not in done:
+                    lack.append(variant)
+                    done.add(key)
             if lack:
                 yield Task(stage.canvas, stage.path, seed, tuple(lack))
 
 
 def key_of(row: Row) -> tuple[Any, ...]:
-    """What makes a row unlike all others."""
-    return tuple(row[k] for k in ("key", "path", "variant", "mark", "seed"))
+    """What was drawn, whatever it is called: an option may be today's default."""
+    return tuple(row[k] for k in ("key", "path", "mark", "seed"))
 
 
 def work(task: Task, folder: Path, painter: Painter | None = None) -> Iterator[Row]:
@@ -160,14 +162,15 @@ def size(canvas: Canvas, variant: Variant) -> Row:
 
 
 def run(seeds: int, workers: int, say: Say, folder: Path = FOLDER,
-        stages: Sequence[Stage] = STAGES) -> list[Row]:  # fmt: skip
+        stages: Sequence[Stage] = STAGES) -> tuple[list[Row], int]:  # fmt: skip
     """Draw and measure what is not in the file yet, a line of JSON for every render; return the
-    rows of today's plans."""
+    rows of today's plans, and how many clips were drawn for them now."""
     path = folder / "nano.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     todo = list(tasks(rows, seeds, stages))
-    say(f"nano: {sum(len(t.variants) for t in todo)} renders to do")
+    lacking = sum(len(t.variants) for t in todo)
+    say(f"nano: {lacking} renders to do")
     if todo:
         with ProcessPoolExecutor(workers) as pool:
             futures = {pool.submit(_all, task, folder): task for task in todo}
@@ -180,21 +183,22 @@ def run(seeds: int, workers: int, say: Say, folder: Path = FOLDER,
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-    return list(current(rows, seeds, stages))
+    return list(current(rows, seeds, stages)), lacking
 
 
 def current(rows: Iterable[Row], seeds: int, stages: Sequence[Stage]) -> Iterator[Row]:
-    """The rows of the stages' variants with the plans of today, once each."""
+    """The rows of the stages' variants with the plans and names of today, once each."""
     found = {key_of(r): r for r in rows}
     given: set[tuple[Any, ...]] = set()
     for stage in stages:
         for variant in stage.variants:
             mark = fingerprint(stage.canvas, variant.settings)
             for seed in range(seeds):
-                key = (stage.canvas.key, stage.path, variant.name, mark, seed)
-                if key in found and key not in given:
-                    given.add(key)
-                    yield found[key]
+                row = found.get((stage.canvas.key, stage.path, mark, seed))
+                name = (stage.canvas.key, stage.path, variant.name, seed)
+                if row and name not in given:
+                    given.add(name)
+                    yield {**row, "variant": variant.name, "group": variant.group}
 
 
 def _plain(row: Row) -> Row:

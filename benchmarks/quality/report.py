@@ -16,7 +16,7 @@ import numpy as np
 
 from . import nano_tables, stats, store
 from .nano_tables import table
-from .targets import fewer, targets_table
+from .targets import Parts, fewer, targets_table
 from .tilings import HEXAGONS, RECTANGLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
@@ -72,13 +72,15 @@ def _seams(data: dict[str, Any]) -> str:
         for overlap in sorted({r["overlap"] for r in rows}):
             where = {"side": side, "overlap": overlap}
             beyond = [stats.mean(excess(rows, t, **where)) for t in (RECTANGLES, HEXAGONS)]
+            floor = stats.ratio(*(select(rows, k, tiling=RECTANGLES, **where)
+                                  for k in ("chance", "axis")))  # fmt: skip
             out.append(
                 [f"{side} px tiles, {overlap} px fade", against(rows, "total", **where),
-                 against(rows, "axis", **where), against(rows, "line", **where),
+                 against(rows, "axis", **where), floor, against(rows, "line", **where),
                  against(rows, "angle", **where), against(rows, "junction", **where), *beyond]
             )  # fmt: skip
-    head = ["hexagons / rectangles", "all gradient", "axis, signed", "lines on the axes",
-            "worst angle", "junctions", "beyond chance, rectangles",
+    head = ["hexagons / rectangles", "all gradient", "axis, signed", "without direction",
+            "lines on the axes", "worst angle", "junctions", "beyond chance, rectangles",
             "beyond chance, hexagons"]  # fmt: skip
     return table(head, out)
 
@@ -174,17 +176,24 @@ def _plans(sizes: int) -> Callable[[dict[str, Any]], str]:
 PLAN_WAYS = ("hexagons", "rectangles", "crops")
 
 
-def _about(part: str) -> Callable[[dict[str, Any]], str]:
-    def make(data: dict[str, Any]) -> str:
-        seeds = len({r["seed"] for r in data[part]})
-        a = data["about"]
-        return f"{seeds} seeds; {a['machine']}, Python {a['python']}, {a['day']}."
-
-    return make
+def _about(parts: Parts) -> str:
+    """Seeds, the machine, and how long the parts took."""
+    lines = []
+    for part, data in parts.items():
+        if data:
+            seeds = {r["seed"] for rows in data.values() if isinstance(rows, list) for r in rows
+                     if "seed" in r}  # fmt: skip
+            took = f"{data.get('seconds', 0) / 60:.0f} minutes" if "seconds" in data else ""
+            drawn = f"{data['drawn']} of {len(data['rows'])} clips drawn" if "drawn" in data else ""
+            many = f"{len(seeds)} seeds" if seeds else ""
+            about = data["about"]
+            words = [many, took, drawn, f"{about['cores']} cores", about["day"]]
+            lines.append(f"{part}: " + ", ".join(w for w in words if w))
+    return "; ".join(lines) + "."
 
 
 TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
-    "about": ("fields", _about("photographs")), "seams": ("fields", _seams),
+    "about": ("all", _about), "seams": ("fields", _seams),
     "turns": ("fields", _turns), "fields": ("fields", _fields("photographs")),
     "nano-fields": ("fields", _fields("nano")), "dip": ("fields", _dip),
     "interior": ("counted", _interior), "plans": ("counted", _plans(3)),

@@ -38,8 +38,16 @@ def _seams(parts: Parts) -> Iterator[Line]:
     for overlap, limit in ((8, 1 / 4), (32, 1 / 2)):
         for key, name in names.items():
             found = _field(data["turns"], key, side=128, overlap=overlap)
+            floor = f"; without direction {_floor(data['turns'], overlap):.2f}"
             yield (f"seams along columns and rows, {overlap} px fade: at most {limit:g} of "
-                   f"rectangles' ({name})", str(found), found.value <= limit)  # fmt: skip
+                   f"rectangles' ({name})", str(found) + (floor if key == "axis" else ""),
+                   found.value <= limit)  # fmt: skip
+
+
+def _floor(rows: list[dict[str, Any]], overlap: int) -> float:
+    """The signed measure of rectangles' gradient if it preferred no direction, against its own."""
+    found = of(rows, tiling=FIELD_RECTANGLES, side=128, overlap=overlap).values()
+    return float(np.mean([r["chance"] for r in found]) / np.mean([r["axis"] for r in found]))
 
 
 def _flips(parts: Parts) -> Iterator[Line]:

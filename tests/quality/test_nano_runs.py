@@ -11,7 +11,7 @@ pytest.importorskip("scipy")
 pytest.importorskip("torch")
 pytest.importorskip("flip_evaluator")
 
-from benchmarks.quality import nano_paint, nano_runs
+from benchmarks.quality import nano_paint, nano_runs, nano_variants
 from benchmarks.quality.nano_runs import Task, look, owners, run, tasks, work
 from benchmarks.quality.nano_variants import (
     CANVASES,
@@ -83,6 +83,8 @@ def test_a_fingerprint_is_that_of_the_plan():
     others = [{"budget": 0.4}, {"budget": 0.5, "halo": 64.0}, {"budget": 0.5, "kernel": "linear"},
               {"budget": 0.5, "shift": "step"}]  # fmt: skip
     assert len({base, *(fingerprint(SMALL, s) for s in others)}) == 1 + len(others)
+    halo = plan(SMALL, {"budget": 0.5}).halo
+    assert fingerprint(SMALL, {"budget": 0.5, "halo": halo}) == base  # the same plan
     assert fingerprint(SMALL, None) == UNTILED
 
 
@@ -157,18 +159,19 @@ def brush(monkeypatch):
 def test_every_render_is_remembered_and_a_stopped_run_goes_on(brush, tmp_path):
     stages = tuple(STAGE.values())
     said = []
-    rows = run(2, 1, said.append, tmp_path, stages)
+    rows, drawn = run(2, 1, said.append, tmp_path, stages)
     assert said[0] == "nano: 12 renders to do"
-    assert len(rows) == 2 * len(PATHS) * 3
+    assert len(rows) == drawn == 2 * len(PATHS) * 3
     path = tmp_path / "nano.jsonl"
     lines = path.read_text().splitlines()
     assert sorted(map(json.dumps, rows)) == sorted(lines)
     path.write_text("\n".join(lines[:4]) + "\n")
     left = list(tasks([json.loads(line) for line in lines[:4]], 2, stages))
     assert sum(len(t.variants) for t in left) == 8
-    again = run(2, 1, said.append, tmp_path, stages)
+    again, drawn = run(2, 1, said.append, tmp_path, stages)
+    assert drawn == 8
     assert [drop_time(r) for r in again] == [drop_time(r) for r in rows]
-    assert run(2, 1, said.append, tmp_path, stages) == again
+    assert run(2, 1, said.append, tmp_path, stages) == (again, 0)
     assert said[-1] == "nano: 0 renders to do"
 
 
@@ -178,11 +181,22 @@ def drop_time(row):
 
 def test_rows_of_older_plans_are_left_out(brush, tmp_path):
     stages = (STAGE["noise"],)
-    rows = run(1, 1, lambda _: None, tmp_path, stages)
+    rows, _ = run(1, 1, lambda _: None, tmp_path, stages)
     older = [{**r, "mark": "0123456789", "flip": 9.0} for r in rows if r["variant"] != UNTILED]
     path = Path(tmp_path / "nano.jsonl")
     path.write_text("".join(json.dumps(r) + "\n" for r in [*older, *rows, *older]))
-    assert run(1, 1, lambda _: None, tmp_path, stages) == rows
+    assert run(1, 1, lambda _: None, tmp_path, stages) == (rows, 0)
+
+
+def test_a_new_default_finds_what_was_drawn_under_another_name(brush, tmp_path, monkeypatch):
+    rows, _ = run(1, 1, lambda _: None, tmp_path, (STAGE["noise"],))
+    monkeypatch.setattr(nano_variants, "HEXAGONS", "a new name")
+    said = []
+    again, _ = run(1, 1, said.append, tmp_path, (Stage(SMALL, "noise", ("main",)),))
+    assert said == ["nano: 0 renders to do"]
+    names = [r["variant"] for r in again]
+    assert names == [UNTILED, "a new name", "rectangles"]
+    assert [r["flip"] for r in again] == [r["flip"] for r in rows]
 
 
 def test_all_variants_start_from_one_encoding():

@@ -30,7 +30,7 @@ def test_a_table_is_made_and_the_rest_stays(tmp_path):
     assert report.filled(made, tmp_path) == made
     figures = {
         "fields": "| 2.5000 | 1.2500 | 0.500", "dip": "| 2.50 (1.50 to 3.50) |",
-        "turns": "| native (19.1 degrees) | 0.500", "about": "4 seeds",
+        "turns": "| native (19.1 degrees) | 0.500", "about": "fields: 4 seeds",
     }  # fmt: skip
     for name, figure in figures.items():
         assert figure in report.filled(f"<!-- lab:{name} -->\n<!-- /lab:{name} -->", tmp_path)

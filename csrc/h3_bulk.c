@@ -269,24 +269,24 @@ INLINE void validBody(VALID_PARAMS) {
 }
 LEVELS(validVectors, validBody, (VALID_PARAMS), (cells, n, out))
 
-/* The same by tables, which is the shorter way where there are no wide vectors. */
-static void validByTables(VALID_PARAMS) {
+/* The same of one by tables, which is the shorter way where there are no wide vectors. */
+INLINE int64_t validByTable(H3Index cell) {
     static const uint8_t kinds[128] = {
         [4] = 1,   [14] = 1,  [24] = 1,  [38] = 1,  [49] = 1,  [58] = 1,
         [63] = 1,  [72] = 1,  [83] = 1,  [97] = 1,  [107] = 1, [117] = 1,
         [122] = 2, [123] = 2, [124] = 2, [125] = 2, [126] = 2, [127] = 2};
-    for (int i = 0; i < n; i++) {
-        int64_t h = (int64_t)cells[i], used = usedBy[h >> 52 & 15], d = h & used;
-        int64_t rest = ((int64_t)(cells[i] >> 56) ^ 8) | (~(h | used) & DIGITS);
-        int64_t kind = kinds[h >> 45 & 127];
-        rest |= (d & d >> 1 & d >> 2 & EACH) | (kind & (leadsWithK(d) | 2));
-        out[i] = rest == 0;
-    }
+    int64_t h = (int64_t)cell, used = usedBy[h >> 52 & 15], d = h & used;
+    int64_t rest = ((int64_t)(cell >> 56) ^ 8) | (~(h | used) & DIGITS);
+    int64_t kind = kinds[h >> 45 & 127];
+    rest |= (d & d >> 1 & d >> 2 & EACH) | (kind & (leadsWithK(d) | 2));
+    return rest == 0;
 }
 
 static void validItems(VALID_PARAMS) {
-    if (simdLevel() == 0) validByTables(cells, n, out);
-    else validVectors(cells, n, out);
+    if (simdLevel() > 0)
+        validVectors(cells, n, out);
+    else
+        for (int i = 0; i < n; i++) out[i] = validByTable(cells[i]);
 }
 
 /* Cells to lattice points of even levels on their faces: w->face, a, b, with w->scale, w->limit of
@@ -517,13 +517,17 @@ int64_t H3_EXPORT(gridDistances)(const H3Index *a, const H3Index *b, int64_t n, 
     return failed;
 }
 
+#define VALID_BYTES_PARAMS const H3Index *restrict cells, int64_t n, uint8_t *restrict out
+INLINE void validBytesBody(VALID_BYTES_PARAMS) {
+    for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)validity(cells[i]);
+}
+LEVELS(validBytes, validBytesBody, (VALID_BYTES_PARAMS), (cells, n, out))
+
 int64_t H3_EXPORT(areValidCells)(const H3Index *cells, int64_t n, uint8_t *out) {
-    int64_t valid[BLOCK];
-    for (int64_t from = 0; from < n; from += BLOCK) {
-        int count = (int)(n - from < BLOCK ? n - from : BLOCK);
-        validItems(cells + from, count, valid);
-        for (int i = 0; i < count; i++) out[from + i] = (uint8_t)valid[i];
-    }
+    if (simdLevel() > 0)
+        validBytes(cells, n, out);
+    else
+        for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)validByTable(cells[i]);
     return 0;
 }
 

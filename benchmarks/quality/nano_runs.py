@@ -46,7 +46,7 @@ def look(clip: Array, untiled: Array, scene: Any, owner: Array | None) -> Row:
     seen = measure(to_bytes(clip))
     return {
         "flip": flip(clip[::2], untiled[::2]), "total": seams.total, "axis": seams.axis,
-        "line": seams.line, "pulse": steps.frame, "flicker": steps.cell,
+        "line": seams.line, "pulse": steps.frame, "flicker": steps.cell, "step": pulse(clip).frame,
         "drift": colour_drift(clip, untiled).part,
         "subjects": count_subjects(clip, scene.ground),
         "colour": seen.colour == scene.colour, "ground": seen.ground == scene.ground,

@@ -55,9 +55,19 @@ def _mean(found: dict[int, Any], key: str) -> stats.Estimate:
     return stats.mean([found[s][key] for s in sorted(found)])
 
 
+def beyond(found: dict[int, Any], untiled: dict[int, Any]) -> list[float]:
+    """A clip's largest step of brightness less that of the untiled clip, by seed."""
+    return [found[s]["step"] - untiled[s]["step"] for s in sorted(found.keys() & untiled.keys())]
+
+
 def doubled(found: dict[int, Any]) -> str:
     """Clips with more than one subject."""
     return f"{sum(r['subjects'] > 1 for r in found.values())} of {len(found)}"
+
+
+def over(steps: Sequence[float]) -> str:
+    """How many of the steps are not below the limit."""
+    return f"{sum(step >= PULSE for step in steps)} of {len(steps)}"
 
 
 def missing(found: dict[int, Any]) -> str:
@@ -69,6 +79,7 @@ def main_table(data: dict[str, Any]) -> str:
     """Untiled, hexagons and rectangles on every canvas and path."""
     rows, out = data["rows"], []
     for name, where in places(rows):
+        untiled = of(rows, variant=UNTILED, **where)
         for variant in (UNTILED, HEXAGONS, RECTANGLES):
             found = of(rows, variant=variant, **where)
             if len(found) < 2:
@@ -77,17 +88,17 @@ def main_table(data: dict[str, Any]) -> str:
             plan = ["", ""] if variant == UNTILED else [
                 f"{one['tiles']} of {one['share']:.0%}", f"x{one['tokens']:.2f}"
             ]  # fmt: skip
-            steps = [r["pulse"] for r in found.values()]
-            measured = ["", "", "", ""] if variant == UNTILED else [
+            measured = [""] * 5 if variant == UNTILED else [
                 _mean(found, "flip"), _mean(found, "line"), _mean(found, "pulse"),
-                f"{sum(s >= PULSE for s in steps)} of {len(steps)}",
+                over([r["pulse"] for r in found.values()]), over(beyond(found, untiled)),
             ]  # fmt: skip
             out.append(
                 [f"{name}, {variant}", *plan, *measured, doubled(found), missing(found)]
                 + [_share(found, k) for k in ("colour", "ground", "direction")]
             )
     head = ["canvas, path, tiles", "tiles", "tokens", "FLIP", "lines on the axes", "pulse",
-            "pulse 0.5 or more", "doubled", "missing", "colour", "ground", "direction"]  # fmt: skip
+            "pulse 0.5 or more", "beyond by 0.5 or more", "doubled", "missing", "colour",
+            "ground", "direction"]  # fmt: skip
     return table(head, out)
 
 

@@ -162,11 +162,11 @@ def methods(canvas: Canvas, group: str) -> tuple[Variant, ...]:
         },
         "first": {
             "halo 32": dict(base, halo=32.0),
-            "shift=step, halo 0": dict(moving(canvas), halo=0.0),
-            "shift=step, halo 16": dict(moving(canvas), halo=16.0),
+            "shift=step, halo 0": dict(base, shift="step", halo=0.0),
+            "shift=step, halo 16": dict(base, shift="step", halo=16.0),
         },
         "upscaled": {
-            "shift=step, halo 32": dict(moving(canvas), halo=32.0),
+            "shift=step, halo 16, half the frame": dict(budget=0.5, shift="step", halo=16.0),
             "exchange=block": dict(base, exchange="block"),
             "overlap 96": dict(base, overlap=96.0),
             "rotation 19.1 (native)": dict(base, rotation=19.107),
@@ -176,14 +176,6 @@ def methods(canvas: Canvas, group: str) -> tuple[Variant, ...]:
         },
     }
     return tuple(Variant(name, "methods", made) for name, made in changed[group].items())
-
-
-def moving(canvas: Canvas) -> Settings:
-    """A grid that moves each step, with cells of a quarter of the frame: without a halo they make
-    tiles about as large as the default's."""
-    side = float(np.sqrt(canvas.large[0] * canvas.large[1] / 4.0))
-    span = span_of(side, max(canvas.large), ALIGNED)
-    return dict(shift="step", hex_res=ALIGNED, span=span)
 
 
 @dataclass(frozen=True)
@@ -214,6 +206,6 @@ STAGES = (
     Stage(CANVASES["4x"], "upscaled", ("main", "pairs")),
     Stage(CANVASES["3x"], "noise", ("main", "noise")),
     Stage(CANVASES["2x"], "upscaled", ("main",)), Stage(CANVASES["2x"], "noise", ("main",)),
-    Stage(CANVASES["3x"], "upscaled", ("upscaled",)),
+    Stage(CANVASES["3x"], "upscaled", ("upscaled",)), Stage(CANVASES["4x"], "upscaled", ("first",)),
 )  # fmt: skip
 """What matters most comes first: a run that is stopped has whole stages."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .nano_tables import COMPARED, PULSE, doubled, of, places, ratio, table
-from .nano_variants import HEXAGONS
+from .nano_tables import COMPARED, PULSE, beyond, doubled, of, over, places, ratio, table
+from .nano_variants import HEXAGONS, UNTILED
 from .tilings import HEXAGONS as FIELD_HEXAGONS
 from .tilings import RECTANGLES as FIELD_RECTANGLES
 
@@ -123,9 +123,16 @@ def _nano(parts: Parts) -> Iterator[Line]:
             yield (f"doubled subjects: at most 1 in 20 ({name})", doubled(found),
                    count <= len(found) / 20)  # fmt: skip
     for name, where in places(rows):
-        steps = [r["pulse"] for r in of(rows, variant=HEXAGONS, **where).values()]
-        yield (f"pulse below {PULSE:g} of 255 ({name})",
-               f"{stats.mean(steps)}, largest {max(steps):.2f}", max(steps) < PULSE)  # fmt: skip
+        found, untiled = (of(rows, variant=v, **where) for v in (HEXAGONS, UNTILED))
+        kinds = {
+            "in the difference from the untiled clip": [r["pulse"] for r in found.values()],
+            "the clip's largest step beyond the untiled one's": beyond(found, untiled),
+        }
+        for kind, steps in kinds.items():
+            if len(steps) >= 2:
+                yield (f"pulse below {PULSE:g} of 255 ({name}; {kind})",
+                       f"{stats.mean(steps)}, largest {max(steps):.2f}, {over(steps)} not",
+                       max(steps) < PULSE)  # fmt: skip
 
 
 MAKERS: tuple[Callable[[Parts], Iterator[Line]], ...] = (_seams, _flips, _tokens, _nano)

@@ -16,8 +16,8 @@ def clips(variant, flip=1.0, *, group="main", tokens=1.5, subjects=1, pulse=0.1,
         {"canvas": "4x: 640x384", "path": path, "variant": variant, "group": group, "seed": s,
          "tiles": 5, "share": 0.35, "tokens": tokens, "seconds": 2.0, "flip": flip * (s + 1),
          "total": 1.0, "axis": 1.0, "line": 0.5, "flicker": 1.0, "drift": 1.0,
-         "pulse": pulse, "subjects": subjects if s < 2 else 1, "colour": s != 0, "ground": True,
-         "direction": True}
+         "pulse": pulse, "step": 1.0 + pulse, "subjects": subjects if s < 2 else 1,
+         "colour": s != 0, "ground": True, "direction": True}
         for s in SEEDS
     ]  # fmt: skip
 
@@ -50,11 +50,15 @@ def test_one_double_in_20_is_met_and_two_are_not():
 
 
 def test_the_largest_pulse_counts():
-    rows = clips("hexagons")
-    assert verdict(rows, "pulse")[1] == "met"
+    rows = clips("hexagons") + clips("untiled", 0, pulse=0.0)
+    assert verdict(rows, "difference from")[1] == "met"
+    assert verdict(rows, "beyond") == ("0.100 (0.100 to 0.100), largest 0.10, 0 of 20 not", "met")
     rows[7]["pulse"] = 0.51
-    assert verdict(rows, "pulse")[1] == "**missed**"
-    assert verdict(rows, "pulse")[0].endswith("largest 0.51")
+    assert verdict(rows, "difference from")[1] == "**missed**"
+    assert "largest 0.51, 1 of 20 not" in verdict(rows, "difference from")[0]
+    assert verdict(rows, "beyond")[1] == "met"
+    rows[7]["step"] = 1.6
+    assert verdict(rows, "beyond")[1] == "**missed**"
 
 
 def test_a_moving_grid_counts_where_it_is_cheap():
@@ -86,7 +90,7 @@ def test_tables_of_clips():
     main = nano_tables.main_table(data).splitlines()
     assert len(main) == 2 + 3
     assert main[3].split(" | ")[:3] == ["| 4x: 640x384, upscaled, hexagons", "5 of 35%", "x1.50"]
-    assert main[3].split(" | ")[7:10] == ["2 of 20", "0 of 20", "95%"]
+    assert main[3].split(" | ")[8:11] == ["2 of 20", "0 of 20", "95%"]
     pair = nano_tables.ratio_table(data).splitlines()
     assert len(pair) == 3
     assert "| 0.900 (0.900 to 0.900) | 20 of 20 |" in pair[2]

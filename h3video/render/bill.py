@@ -36,6 +36,7 @@ def bill_json(
         "phases": [p.to_json() for p in meter.phases],
         "tiles": len(plan.tiles),
         "tokens_per_tile": plan.tile_tokens,
+        "tile_sizes": [{"tokens": n, "tiles": t} for n, t in plan.tile_sizes.items()],
         "tokens_per_pass": plan.tokens_run,
         "frame_tokens": plan.frame_tokens,
         "price": plan.price,

@@ -94,7 +94,10 @@ def test_json_bill(tmp_path, capsys):
     bill = json.loads(capsys.readouterr().out)
     assert [p["name"] for p in bill["phases"]] == ["encode", "denoise", "decode", "save"]
     assert all(p["seconds"] > 0 and p["host_peak_bytes"] > 0 for p in bill["phases"])
-    assert bill["tokens_per_pass"] == bill["tokens_per_tile"] * bill["tiles"]
+    sizes = bill["tile_sizes"]
+    assert bill["tokens_per_tile"] == sizes[0]["tokens"]
+    assert bill["tiles"] == sum(s["tiles"] for s in sizes)
+    assert bill["tokens_per_pass"] == sum(s["tokens"] * s["tiles"] for s in sizes)
     assert bill["files"]["video"] == str(out)
 
 

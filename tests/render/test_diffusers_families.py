@@ -153,9 +153,9 @@ def test_text_sound_and_references_go_along_whole(make_tiny):
         tiling = h3video.apply_hex_tiling(tiny.pipe, **TILED)
         tiny.run()
         plan = tiling.plans[-1]
-        m = len(plan.tiles[0].tokens)
         keyframes = 1 if name == "ltx_conditions" else 2
-        assert set(seen) == {expected + (keyframes + tiny.frames) * m}
+        own = [(keyframes + tiny.frames) * len(tile.tokens) for tile in plan.tiles]
+        assert seen == [expected + tokens for tokens in own]
 
 
 def test_sound_that_depends_on_sound_alone_is_exact(make_tiny):
@@ -315,9 +315,9 @@ def test_only_some_steps_run_in_tiles(tiny_pipe, run_pipe, limits, tiled):
     for _ in range(2):  # the count starts again with every call of the pipeline
         calls.clear()
         run_pipe(tiny_pipe, steps=4, cfg=4.0)
-        tiles = len(tiling.plans[-1].tiles)
-        frame, tile = tiling.plans[-1].frame_tokens, tiling.plans[-1].tile_tokens
-        expected = [n for t in tiled for n in ([tile] * tiles if t else [frame]) * 2]
+        plan = tiling.plans[-1]
+        sizes = [len(tile.tokens) * plan.latent_frames for tile in plan.tiles]
+        expected = [n for t in tiled for n in (sizes if t else [plan.frame_tokens]) * 2]
         assert calls == expected
 
 

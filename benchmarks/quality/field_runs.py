@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from h3video.blend.kernels import KERNELS
+
 from . import photos
 from .fields import FIELDS, damaged
 from .measures import colour_drift, flip, junction_error, junctions, seam_energy, variance_dip
@@ -97,18 +99,28 @@ def run_turns(seed: int, overlaps: Sequence[int] = OVERLAPS,
     ]  # fmt: skip
 
 
+def run_kernels(seed: int, overlap: int = OVERLAPS[-1]) -> list[FieldRow]:
+    """Hexagons' fades of every curve: a tint and textures on the seed's photograph."""
+    name = photos.PHOTOS[seed % len(photos.PHOTOS)]
+    return [
+        measure(name, photos.photo(name), _tiling(f"{HEXAGONS} {kernel}", overlap), field, seed)
+        for field in ("tint", "texture") for kernel in KERNELS
+    ]  # fmt: skip
+
+
 def _tiling(name: str, overlap: int, side: int = SIDE) -> Tiling:
     return tiling(name, photos.WIDTH, photos.HEIGHT, side, float(overlap))
 
 
 def run_all(seeds: Iterable[int], workers: int, say: Say, nano: bool) -> dict[str, list[FieldRow]]:
-    """The three tables' rows: on photographs, on nano frames (when asked) and by orientation."""
+    """The rows of the tables: on photographs, on nano frames (when asked), by orientation and by
+    the fade's curve."""
     seeds = list(seeds)
     parts: dict[str, Callable[[int], list[FieldRow]]] = {"photographs": run_seed}
     if nano:
         photos.nano_frames()  # drawn before the workers ask for them
         parts["nano"] = partial(run_seed, nano=True)
-    parts["turns"] = run_turns
+    parts |= {"turns": run_turns, "kernels": run_kernels}
     out: dict[str, list[FieldRow]] = {}
     with ProcessPoolExecutor(workers) as pool:
         for name, part in parts.items():

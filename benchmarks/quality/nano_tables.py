@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .nano_variants import HEXAGONS, PATHS, RECTANGLES, SAME, SQUARES, UNTILED
+from .nano_variants import HALF, HEXAGONS, PATHS, RECTANGLES, SAME, SQUARES, UNTILED
 
 Rows = list[dict[str, Any]]
 
@@ -125,17 +125,21 @@ def ratio_table(data: dict[str, Any]) -> str:
     return table(head, out)
 
 
+def base_of(option: str) -> str:
+    """What an option is compared with: the default, in tiles as large."""
+    return HALF if option.endswith(HALF) else HEXAGONS
+
+
 def methods_table(data: dict[str, Any]) -> str:
-    """Options, each against the default, in pairs over seeds."""
+    """Options, each against the default in tiles as large, in pairs over seeds."""
     rows, out = data["rows"], []
     for name, where in places(rows):
-        base = of(rows, variant=HEXAGONS, **where)
         options = dict.fromkeys(
             r["variant"] for r in rows
             if r["group"] == "methods" and all(r[k] == v for k, v in where.items())
         )  # fmt: skip
         for option in [HEXAGONS, *options] if options else []:
-            found = of(rows, variant=option, **where)
+            found, base = (of(rows, variant=v, **where) for v in (option, base_of(option)))
             if len(found.keys() & base.keys()) < 2:
                 continue
             one = next(iter(found.values()))

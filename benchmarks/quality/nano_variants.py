@@ -134,6 +134,9 @@ def main(canvas: Canvas) -> tuple[Variant, ...]:
     )
 
 
+HALF = "half the frame"
+"""The default with larger tiles: what those options are compared with that have such tiles."""
+
 SQUARES, SAME = "squares", "hexagons of their area"
 PAIR_SIDE, PAIR_HALO, PAIR_TURN = 96.0, 48.0, 15.0
 
@@ -165,8 +168,11 @@ def methods(canvas: Canvas, group: str) -> tuple[Variant, ...]:
             "shift=step, halo 0": dict(base, shift="step", halo=0.0),
             "shift=step, halo 16": dict(base, shift="step", halo=16.0),
         },
+        "half": {
+            HALF: dict(budget=0.5),
+            f"shift=step, halo 16, {HALF}": dict(budget=0.5, shift="step", halo=16.0),
+        },
         "upscaled": {
-            "shift=step, halo 16, half the frame": dict(budget=0.5, shift="step", halo=16.0),
             "exchange=block": dict(base, exchange="block"),
             "overlap 96": dict(base, overlap=96.0),
             "rotation 19.1 (native)": dict(base, rotation=19.107),
@@ -203,9 +209,10 @@ class Stage:
 
 STAGES = (
     Stage(CANVASES["3x"], "upscaled", ("main", "first")),
-    Stage(CANVASES["4x"], "upscaled", ("main", "pairs")),
+    Stage(CANVASES["4x"], "upscaled", ("main", "half")),
+    Stage(CANVASES["4x"], "upscaled", ("pairs",)),
     Stage(CANVASES["3x"], "noise", ("main", "noise")),
     Stage(CANVASES["2x"], "upscaled", ("main",)), Stage(CANVASES["2x"], "noise", ("main",)),
-    Stage(CANVASES["3x"], "upscaled", ("upscaled",)), Stage(CANVASES["4x"], "upscaled", ("first",)),
+    Stage(CANVASES["3x"], "upscaled", ("upscaled",)),
 )  # fmt: skip
 """What matters most comes first: a run that is stopped has whole stages."""

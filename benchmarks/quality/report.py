@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from h3video.blend.kernels import KERNELS
+
 from . import nano_tables, stats, store
 from .nano_tables import table
 from .targets import Parts, fewer, targets_table
@@ -135,6 +137,29 @@ def _dip(data: dict[str, Any]) -> str:
     return table(["fade", "rectangles", "hexagons"], out)
 
 
+def _kernels(data: dict[str, Any]) -> str:
+    """Curves of the fade against the smoothstep."""
+    rows, out = data.get("kernels", []), []
+    if not rows:
+        return "*Not run.*"
+    for kernel in KERNELS:
+        found = {(f, t): {"field": f, "tiling": f"{HEXAGONS} {t}"}
+                 for f in ("tint", "texture") for t in (kernel, KERNELS[0])}  # fmt: skip
+
+        def to_default(field: str, key: str, found: Any = found, kernel: str = kernel) -> Any:
+            base = select(rows, key, **found[field, KERNELS[0]])
+            return stats.ratio(select(rows, key, **found[field, kernel]), base)
+
+        out.append(
+            [kernel, *(to_default("tint", k) for k in ("total", "line", "angle", "flip")),
+             to_default("texture", "flip"),
+             stats.mean(select(rows, "dip", **found["texture", kernel]))]
+        )  # fmt: skip
+    head = ["kernel / smoothstep", "all gradient", "lines on the axes", "worst angle",
+            "FLIP, tint", "FLIP, texture", "variance dip"]  # fmt: skip
+    return table(head, out)
+
+
 def _interior(data: dict[str, Any]) -> str:
     out = []
     for r in data["interior"]:
@@ -196,6 +221,7 @@ TABLES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "about": ("all", _about), "seams": ("fields", _seams),
     "turns": ("fields", _turns), "fields": ("fields", _fields("photographs")),
     "nano-fields": ("fields", _fields("nano")), "dip": ("fields", _dip),
+    "kernels": ("fields", _kernels),
     "interior": ("counted", _interior), "plans": ("counted", _plans(3)),
     "plans-one": ("counted", _plans(1)),
     "nano": ("nano", nano_tables.main_table), "nano-ratio": ("nano", nano_tables.ratio_table),

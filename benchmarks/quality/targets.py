@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .nano_tables import COMPARED, PULSE, beyond, doubled, of, over, places, ratio, table
+from .nano_tables import COMPARED, PULSE, base_of, beyond, doubled, of, over, places, ratio, table
 from .nano_variants import HEXAGONS, UNTILED
 from .tilings import HEXAGONS as FIELD_HEXAGONS
 from .tilings import RECTANGLES as FIELD_RECTANGLES
@@ -107,9 +107,8 @@ def _nano(parts: Parts) -> Iterator[Line]:
                 yield ("FLIP on the embedded model lower than rectangles' at equal tokens "
                        f"({name}; {what})", str(found), found.high < 1.0)  # fmt: skip
     for name, where in places(rows):
-        base = of(rows, variant=HEXAGONS, **where)
         for option in sorted({r["variant"] for r in rows if r["variant"].startswith("shift")}):
-            found = of(rows, variant=option, **where)
+            found, base = (of(rows, variant=v, **where) for v in (option, base_of(option)))
             tokens = next((r["tokens"] for r in found.values()), 9.0)
             if len(found.keys() & base.keys()) >= 2 and tokens <= 1.105:
                 flip = ratio(found, base, "flip")

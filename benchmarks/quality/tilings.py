@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from h3video.blend.kernels import KERNELS
 from h3video.blend.weights import Grid, TileWeights, tile_weights
 from h3video.grid import hex_grid, rect_grid
 from h3video.grid.lattice import spacing
@@ -24,7 +25,7 @@ NATIVE, ALIGNED = 3, 4
 
 RECTANGLES, HEXAGONS = "rectangles", "hexagons"
 """Names of tilings; hexagons stand at H3's native 19.1 degrees unless they say how they are turned,
-as "hexagons 15" does: by 15 degrees from upright."""
+as "hexagons 15" does: by 15 degrees from upright. "hexagons linear" has another kernel."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,15 @@ def tiling(name: str, width: int, height: int, side: int, overlap: float) -> Til
     if width % side or height % side:
         raise ValueError(f"squares of {side} px do not divide {width}x{height}")
     longer = max(width, height)
-    kind, _, turn = name.partition(" ")
+    kind, _, word = name.partition(" ")
+    turn, kernel = ("", word) if word in KERNELS else (word, KERNELS[0])
     res = ALIGNED if turn else NATIVE
     if kind == RECTANGLES:
         grid: Grid = rect_grid(width, height, res, span_of(side, longer, res))
     else:
         grid = hex_grid(width, height, res, span_of(side, longer, res), float(turn or 0))
     cells = [(i,) for i in range(len(grid.cells))]
-    weights = tile_weights(grid, cells, width, height, 1.0, overlap)
+    weights = tile_weights(grid, cells, width, height, 1.0, overlap, kernel)
     owner, largest = np.zeros(width * height, np.int64), np.zeros(width * height)
     for i, w in enumerate(weights):
         better = w.weight > largest[w.points]

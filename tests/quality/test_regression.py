@@ -15,7 +15,7 @@ from benchmarks.quality.report import against
 from h3video.models.wan import WAN
 
 SEEDS = range(4)
-NANO_FLIP, NANO_AGAINST = 0.2, 1.3
+NANO_FLIP, NANO_AGAINST = 0.11, 1.1  # measured: 0.085, 1.00
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def drawn(tmp_path_factory):
 
 
 def test_hexagons_on_the_embedded_model(drawn):
-    """The limits are a tenth above what is measured: bfloat16 differs from machine to machine."""
+    """The limits have room: bfloat16 differs from machine to machine."""
     flips = {v: sum(r["flip"] for r in rows) / 2 for v, rows in drawn.items()}
     assert flips["untiled"] == 0
     assert 0 < flips["hexagons"] <= NANO_FLIP

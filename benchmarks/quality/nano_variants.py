@@ -63,7 +63,8 @@ class Canvas:
     def name(self) -> str:
         """For people and as part of keys."""
         width, height = self.large
-        return f"{self.factor}x: {width}x{height}"
+        steps = "" if self.strength == 0.5 else f", {self.strength:g} of the steps"
+        return f"{self.factor}x: {width}x{height}{steps}"
 
     @property
     def key(self) -> str:
@@ -75,6 +76,8 @@ CANVASES = {
     "2x": Canvas(factor=2, budget=0.5),
     "3x": Canvas(factor=3, budget=0.35),
     "4x": Canvas(factor=4, budget=0.35),
+    "3x, a third": Canvas(factor=3, budget=0.35, strength=0.34),
+    "4x, a third": Canvas(factor=4, budget=0.35, strength=0.34),
 }
 """Two thirds of the model's training clips were 160x96, a twentieth larger than 240x144."""
 
@@ -209,10 +212,12 @@ class Stage:
 
 STAGES = (
     Stage(CANVASES["3x"], "upscaled", ("main", "first")),
+    Stage(CANVASES["3x, a third"], "upscaled", ("main",)),
     Stage(CANVASES["4x"], "upscaled", ("main", "half")),
     Stage(CANVASES["4x"], "upscaled", ("pairs",)),
     Stage(CANVASES["3x"], "noise", ("main", "noise")),
     Stage(CANVASES["2x"], "upscaled", ("main",)), Stage(CANVASES["2x"], "noise", ("main",)),
     Stage(CANVASES["3x"], "upscaled", ("upscaled",)),
+    Stage(CANVASES["4x, a third"], "upscaled", ("main",)),
 )  # fmt: skip
 """What matters most comes first: a run that is stopped has whole stages."""

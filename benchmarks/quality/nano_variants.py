@@ -213,10 +213,10 @@ class Stage:
 STAGES = (
     Stage(CANVASES["3x"], "upscaled", ("main", "first")),
     Stage(CANVASES["3x, a third"], "upscaled", ("main",)),
-    Stage(CANVASES["4x"], "upscaled", ("main", "half")),
-    Stage(CANVASES["4x"], "upscaled", ("pairs",)),
     Stage(CANVASES["3x"], "noise", ("main", "noise")),
+    Stage(CANVASES["4x"], "upscaled", ("main",)),
     Stage(CANVASES["2x"], "upscaled", ("main",)), Stage(CANVASES["2x"], "noise", ("main",)),
+    Stage(CANVASES["4x"], "upscaled", ("pairs", "half")),
     Stage(CANVASES["3x"], "upscaled", ("upscaled",)),
     Stage(CANVASES["4x, a third"], "upscaled", ("main",)),
 )  # fmt: skip

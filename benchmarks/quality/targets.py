@@ -76,11 +76,12 @@ def _tokens(parts: Parts) -> Iterator[Line]:
         yield (f"tokens: {limit:.0%} fewer than {name}, one tile away from the edge, "
                "context of an inradius or more",
                f"{min(inner):.1%} to {max(inner):.1%}", min(inner) >= limit)  # fmt: skip
-        less = fewer(data["plans"], way)
-        many = sum(v >= limit for v in less)
-        yield (f"the same, whole plans: {limit:.0%} fewer than {name}",
-               f"median {np.median(less):+.1%}, {min(less):+.1%} to {max(less):+.1%}; "
-               f"{many} of {len(less)} plans", bool(np.median(less) >= limit))  # fmt: skip
+        for sizes, words in ((3, "up to three sizes of tile"), (1, "all tiles of one size")):
+            less = fewer(data["plans"], way, sizes)
+            many = sum(v >= limit for v in less)
+            yield (f"the same, whole plans, {words}: {limit:.0%} fewer than {name}",
+                   f"median {np.median(less):+.1%}, {min(less):+.1%} to {max(less):+.1%}; "
+                   f"{many} of {len(less)} plans", bool(np.median(less) >= limit))  # fmt: skip
 
 
 def fewer(plans: list[dict[str, Any]], way: str, sizes: int = 3) -> list[float]:

@@ -163,6 +163,8 @@ def methods(canvas: Canvas, group: str) -> tuple[Variant, ...]:
     changed: dict[str, dict[str, Settings]] = {
         "noise": {
             "guide_steps=2": dict(base, guide_steps=2),
+        },
+        "noise, more": {
             "start_step=2": dict(base, start_step=2),
             "exchange=block": dict(base, exchange="block"),
         },
@@ -217,6 +219,7 @@ STAGES = (
     Stage(CANVASES["4x"], "upscaled", ("main",)),
     Stage(CANVASES["2x"], "upscaled", ("main",)), Stage(CANVASES["2x"], "noise", ("main",)),
     Stage(CANVASES["4x"], "upscaled", ("pairs", "half")),
+    Stage(CANVASES["3x"], "noise", ("noise, more",)),
     Stage(CANVASES["3x"], "upscaled", ("upscaled",)),
     Stage(CANVASES["4x, a third"], "upscaled", ("main",)),
 )  # fmt: skip

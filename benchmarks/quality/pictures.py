@@ -56,17 +56,18 @@ def junctions(folder: Path, seed: int = 4) -> Path:
     return _save(sheet(columns), folder / "quality-junctions.jpg")
 
 
-NANO_SEED = 3
+NANO_SEED = 0
 NANO_WIDTH = 320
 """Px of one clip's frame in the picture of the embedded model."""
 
 SHOWN = {
     "noise": (UNTILED, RECTANGLES, HEXAGONS, "guide_steps=2"),
-    "upscaled": (UNTILED, RECTANGLES, HEXAGONS, "shift=step, halo 16"),
+    "upscaled": (UNTILED, RECTANGLES, HEXAGONS, "shift=step, halo 0"),
 }  # fmt: skip
 
 
 GROUP = {"noise": "noise", "upscaled": "first"}
+"""Where the options are defined, see nano_variants.methods."""
 
 
 def nano(folder: Path, seed: int = NANO_SEED) -> Path:

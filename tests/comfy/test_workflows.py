@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 
 import graphs
 import pytest
@@ -149,7 +150,7 @@ def test_hex_upscale(comfy):
     decoded = [find(load("hex_upscale"), "VAEDecode"), 0]
     prompt["d"] = graphs.node("TestImageDifference", a=decoded, b=["as large", 0])
     run, log = logged(comfy, measured(prompt, seen=decoded))
-    assert "[h3video] 3 hex tiles" in log and "start from noise" not in log
+    assert re.search(r"\[h3video\] [2-9] hex tiles", log) and "start from noise" not in log
     seen = stats(run, "seen")
     assert seen["shape"] == [9, 192, 320, 3] and seen["finite"]
     assert stats(run, "d")["psnr"] > 12.0  # the small frame's composition stays

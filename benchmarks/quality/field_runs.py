@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from . import photos
 from .fields import FIELDS, damaged
 from .measures import colour_drift, flip, junction_error, junctions, seam_energy, variance_dip
 from .tilings import HEXAGONS, RECTANGLES, Tiling, tiling
+from .workers import pool as workers_pool
 
 Say = Callable[[str], None]
 
@@ -122,7 +122,7 @@ def run_all(seeds: Iterable[int], workers: int, say: Say, nano: bool) -> dict[st
         parts["nano"] = partial(run_seed, nano=True)
     parts |= {"turns": run_turns, "kernels": run_kernels}
     out: dict[str, list[FieldRow]] = {}
-    with ProcessPoolExecutor(workers) as pool:
+    with workers_pool(workers) as pool:
         for name, part in parts.items():
             out[name] = []
             for number, rows in enumerate(pool.map(part, seeds)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +25,7 @@ from h3video.tiling.tokens import TokenPlan
 from .measures import colour_drift, count_subjects, flip, pulse, seam_energy
 from .nano_paint import Painter, Shelf, enlarged, to_bytes
 from .nano_variants import STAGES, Canvas, Stage, Variant, fingerprint, plan, schedule
+from .workers import pool as workers_pool
 
 Array = Any
 Row = dict[str, Any]
@@ -172,7 +173,7 @@ def run(seeds: int, workers: int, say: Say, folder: Path = FOLDER,
     lacking = sum(len(t.variants) for t in todo)
     say(f"nano: {lacking} renders to do")
     if todo:
-        with ProcessPoolExecutor(workers) as pool:
+        with workers_pool(workers) as pool:
             futures = {pool.submit(_all, task, folder): task for task in todo}
             try:
                 for number, future in enumerate(as_completed(futures)):

@@ -77,7 +77,6 @@ CANVASES = {
     "3x": Canvas(factor=3, budget=0.35),
     "4x": Canvas(factor=4, budget=0.35),
     "3x, a third": Canvas(factor=3, budget=0.35, strength=0.34),
-    "4x, a third": Canvas(factor=4, budget=0.35, strength=0.34),
 }
 """Two thirds of the model's training clips were 160x96, a twentieth larger than 240x144."""
 
@@ -221,6 +220,5 @@ STAGES = (
     Stage(CANVASES["4x"], "upscaled", ("pairs", "half")),
     Stage(CANVASES["3x"], "noise", ("noise, more",)),
     Stage(CANVASES["3x"], "upscaled", ("upscaled",)),
-    Stage(CANVASES["4x, a third"], "upscaled", ("main",)),
 )  # fmt: skip
 """What matters most comes first: a run that is stopped has whole stages."""

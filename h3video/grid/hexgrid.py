@@ -51,7 +51,8 @@ class Cell:
     id      the H3 index, 64 bit
     q, r    axial lattice coordinates, (0, 0) at the frame's centre (or the grid's origin)
     x, y    centre in px (may lie outside the frame)
-    pixels  pixels of the frame that the cell owns, at least 1
+    pixels  pixels of the frame whose centre is in the cell, at least 1. One exactly on an edge may
+            count for both cells or for neither; `pixel_ids` gives it to one
     """
 
     index: int

@@ -122,6 +122,19 @@ class Guide:
         """By how much the noise level falls, [B or 1]: times go with it."""
         return (self.small_sigma / self.sigma.clamp(min=1e-9)).flatten()
 
+    def frame(self, latent: Tensor) -> Tensor:
+        """The small frame as the model takes it: x first, then what is concatenated to it.
+
+        latent   [B, channels, ..., rows, columns], of which x are the first
+        """
+        small = self.shrink.small(latent).to(latent.dtype)
+        small[:, : self.x.shape[1]] = self.small_x.to(latent.dtype)
+        return small
+
+    def time(self, time: Tensor) -> Tensor:
+        """The small frame's timestep for the frame's; times are proportional to noise levels."""
+        return (time * self.ratio.to(time.device)).to(time.dtype)
+
     def lead(self, predicted: Tensor, small: Tensor) -> Tensor:
         """The tiles' velocity (noise - clean), moved until their clean frame agrees with the small
         one's where both are small."""

@@ -80,17 +80,16 @@ class Family(ABC):
         Raises UsageError for an input that has a place in the frame and cannot be made small.
         """
         latent = self._latent()
-        frame = guide.shrink.small(latent).to(latent.dtype)
-        frame[:, : guide.x.shape[1]] = guide.small_x.to(latent.dtype)
         x, time = self.arguments["x"], self.arguments["timestep"]
         if time.numel() not in (1, latent.shape[0]):
             raise UsageError(
                 f"guide_steps needs one noise level for a frame, this model was given "
                 f"{time.numel()} (a start image with its own); use guide_steps 0"
             )
+        frame = guide.frame(latent)
         own: Args = {
             "x": frame if isinstance(x, Tensor) else [frame, *x[1:]],
-            "timestep": (time * guide.ratio.to(time.device)).to(time.dtype),
+            "timestep": guide.time(time),
         }
         for name, value in self.arguments.items():
             if value is None or name in own or name in self.placeless:

@@ -86,13 +86,12 @@ class Family(ABC):
     def small_args(self, guide: Guide) -> Args:
         """What the transformer is called with for the small frame."""
         own = dict(self.arguments)
-        for name in self.on_grid:
+        first, *others = self.on_grid
+        own[first] = guide.frame(own[first])
+        for name in others:
             if own[name] is not None:
                 own[name] = guide.shrink.small(own[name]).to(own[name].dtype)
-        frame = own[self.on_grid[0]]
-        frame[:, : guide.x.shape[1]] = guide.small_x.to(frame.dtype)
-        time = own["timestep"]
-        own["timestep"] = (time * guide.ratio.to(time.device)).to(time.dtype)
+        own["timestep"] = guide.time(own["timestep"])
         return own
 
     # -- blocks -------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def tiling(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--halo", type=number("halo", 0, 4096), metavar="PX",
-        help="context that a tile sees beyond its cell (default: 48 px, at least half the overlap)",
+        help="context that a tile sees beyond its cell (default and least: half the overlap)",
     )  # fmt: skip
     group.add_argument(
         "--budget", metavar="B",

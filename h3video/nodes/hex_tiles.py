@@ -43,8 +43,8 @@ class H3HexTiles(io.ComfyNode):
                 ),
                 advanced(io.Int.Input(
                     "halo", default=-1, min=-1, max=4096, step=16, optional=True,
-                    tooltip="Pixels that a tile sees beyond its cells. -1: 48, or half the overlap "
-                    "if that is more. More context costs time.",
+                    tooltip="Pixels that a tile sees beyond its cells. -1: half the overlap. More "
+                    "context costs time.",
                 )),
                 advanced(io.Combo.Input(
                     "shape", options=["hex", "rect", "none"], default="hex", optional=True,

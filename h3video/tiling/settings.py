@@ -33,8 +33,8 @@ class HexSettings:
 
     hex_res          H3 resolution 0..15, or "auto": searched for with all that is not given
     overlap          px shared along every cell edge; None: 4 tokens (3 of 32 px); 0: hard
-    halo             px around an owned token in which its tile sees all; None: 48 (crops: px
-                     beyond a cell's edge, 4 latents)
+    halo             px around an owned token in which its tile sees all; None: half the default
+                     overlap (crops: px beyond a cell's edge, 4 latents)
     budget           share of the frame's tokens in a tile, or bytes; None: see plan_latent_tiles
     shape            hex | rect (the baseline) | none (one tile)
     span, rotation   of the grid over the frame, see plan_latent_tiles

@@ -40,9 +40,6 @@ from .windows import TimeWindow, plan_windows
 
 log = logging.getLogger("h3video")
 
-HALO_PX = 48.0
-"""Px seen beyond a cell's edge by default, or half the fade where that is wider."""
-
 MAX_PRICE = 1.6
 """Tokens run against the frame's up to which less memory is preferred to less work."""
 
@@ -294,8 +291,8 @@ def plan_latent_tiles(
                given of span, rotation and origin is kept (the default span is free)
     overlap    px shared along every cell edge; None: 4 tokens (3 where they are 32 px
                wide). 0 is a hard partition. Narrower than that is widened with a warning
-    halo       px: a token sees all tokens that are so near in the tile that owns it; None: 48, at
-               least overlap / 2
+    halo       px: a token sees all tokens that are so near in the tile that owns it; None: 32, or
+               48 where tokens are 32 px wide. At least overlap / 2
     budget     see parse_budget: the fewest tokens within it. None with "auto": no tile of more
                than a third of the frame; the fewest tokens at 0.3 of the untiled memory, or, where
                that is over the price of 1.6, the least memory, or else the least price (a frame so
@@ -525,7 +522,7 @@ def _tiles(
     cost   what joining is to lower; None: the tokens that are run
     """
     used_overlap = min(wanted_px(token_px, overlap, halo, narrow)[0], grid.max_overlap())
-    used_halo = _used_halo(halo, used_overlap)
+    used_halo = _used_halo(token_px, halo, used_overlap)
     spatial = columns * rows
     if shape == "none" or len(grid.cells) == 1:
         cells = tuple(range(len(grid.cells)))
@@ -549,11 +546,13 @@ def wanted_px(
     """The overlap and halo in px that are used where these are asked for and cells are large."""
     narrowest = 0.0 if narrow else float(fade_tokens(token_px) * token_px)
     wanted = narrowest if overlap is None else (max(overlap, narrowest) if overlap > 0.0 else 0.0)
-    return wanted, _used_halo(halo, wanted)
+    return wanted, _used_halo(token_px, halo, wanted)
 
 
-def _used_halo(halo: float | None, overlap: float) -> float:
-    return max(HALO_PX if halo is None else halo, overlap / 2.0)
+def _used_halo(token_px: int, halo: float | None, overlap: float) -> float:
+    """Half the fade, also where there is none: a wider one buys less of what is near the untiled
+    clip than larger tiles do for the same tokens (docs/quality.md)."""
+    return max(fade_tokens(token_px) * token_px / 2.0 if halo is None else halo, overlap / 2.0)
 
 
 def _filled(

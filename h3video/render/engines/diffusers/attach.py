@@ -164,7 +164,7 @@ def apply_hex_tiling(
                or MiniMax-H3's modular pipeline with its components loaded
     hex_res    H3 resolution 0..15, or "auto": the coarsest grid whose tile fits the budget
     overlap    px shared along every cell edge (None: 4 tokens, 3 of 32 px; 0: hard)
-    halo       px of context that a tile sees beyond its cell (None: 48)
+    halo       px of context that a tile sees beyond its cell (None: half the default overlap)
     budget     share of the frame's tokens ("25%"), or bytes for a step's activations ("2GiB")
     shape      hex | rect (the baseline) | none (one tile: bit-identical to no tiling)
     span, rotation, origin   of the grid over the frame, see h3video.tiling.tokens

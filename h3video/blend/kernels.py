@@ -16,7 +16,11 @@ from typing import Any
 
 from ..errors import UsageError
 
-KERNELS = ("smoothstep", "cosine", "gaussian", "linear")
+KERNELS = ("linear", "smoothstep", "cosine", "gaussian")
+
+DEFAULT_KERNEL = "linear"
+"""Of tiles that are sampled: nearest to the untiled clip, with the fewest lines (docs/quality.md).
+Masks and merged clips keep the smoothstep that their files were made with."""
 
 CUT = 2.0
 """Standard deviations at which the Gaussian is cut, each way."""

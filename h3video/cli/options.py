@@ -69,7 +69,7 @@ def prompt(text: str) -> str:
 
 def tiling(parser: argparse.ArgumentParser) -> None:
     """The options that decide the tiles."""
-    from ..blend import KERNELS
+    from ..blend import DEFAULT_KERNEL, KERNELS
     from ..grid import DEFAULT_SPAN, MAX_SPAN
 
     group = parser.add_argument_group("tiles")
@@ -126,8 +126,8 @@ def tiling(parser: argparse.ArgumentParser) -> None:
         "3; 1: all tiles are equal)",
     )  # fmt: skip
     group.add_argument(
-        "--kernel", choices=KERNELS, default="smoothstep",
-        help="curve of the fade across the overlap (default: smoothstep)",
+        "--kernel", choices=KERNELS, default=DEFAULT_KERNEL,
+        help=f"curve of the fade across the overlap (default: {DEFAULT_KERNEL})",
     )  # fmt: skip
 
 

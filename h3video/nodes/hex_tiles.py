@@ -129,8 +129,8 @@ class H3HexTiles(io.ComfyNode):
                     tooltip="Where the grid lies, with grid_shift step.",
                 )),
                 advanced(io.Combo.Input(
-                    "kernel", options=["smoothstep", "cosine", "gaussian", "linear"],
-                    default="smoothstep", optional=True,
+                    "kernel", options=["linear", "smoothstep", "cosine", "gaussian"],
+                    default="linear", optional=True,
                     tooltip="The curve by which one tile fades into the next across the overlap.",
                 )),
                 advanced(io.Combo.Input(

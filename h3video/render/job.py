@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..blend.kernels import DEFAULT_KERNEL
 from ..errors import UsageError
 from ..grid import DEFAULT_SPAN
 from ..models import DenoiserShape, VideoFamily
@@ -69,7 +70,7 @@ class RenderJob:
     decode_budget: float | int | None = None
     origin: tuple[float, float] | None = None
     tile_sizes: int = TILE_SIZES
-    kernel: str = "smoothstep"
+    kernel: str = DEFAULT_KERNEL
     grid_shift: str = "none"
     shift_seed: int = 0
     start_step: int = 0

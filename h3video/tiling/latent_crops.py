@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..blend.kernels import DEFAULT_KERNEL
 from ..blend.weights import Grid, TileWeights, tile_weights
 from ..errors import UsageError
 from ..grid import HexGrid, Point, finest_res, hex_grid, rect_grid, rectangles
@@ -84,7 +85,7 @@ class LatentCrops:
     overlap: float
     halo: float
     tiles: tuple[CropTile, ...]
-    kernel: str = "smoothstep"
+    kernel: str = DEFAULT_KERNEL
 
     @property
     def share(self) -> float:
@@ -147,7 +148,7 @@ class LatentCrops:
             "unit_px": self.unit, "patch": self.patch, "columns": self.columns, "rows": self.rows,
             "crop_columns": self.crop_columns, "crop_rows": self.crop_rows,
             "overlap_px": self.overlap, "halo_px": self.halo, "price": self.price,
-            **({} if self.kernel == "smoothstep" else {"kernel": self.kernel}),
+            "kernel": self.kernel,
             "tiles": [
                 {"cells": list(t.cells), "ids": [f"{i:x}" for i in t.ids],
                  "left": t.left, "top": t.top}

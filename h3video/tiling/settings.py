@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..blend.kernels import check_kernel
+from ..blend.kernels import DEFAULT_KERNEL, check_kernel
 from ..errors import UsageError
 from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point
 from .budget import parse_budget
@@ -56,7 +56,7 @@ class HexSettings:
     positions        full: the full frame's; local: each crop's own, to compare with. Token tiles
                      have the full frame's by construction
     accumulate       device | cpu: where the tiles' hidden states wait
-    kernel           smoothstep | cosine | gaussian | linear: the fade's curve across the overlap
+    kernel           linear | smoothstep | cosine | gaussian: the fade's curve across the overlap
     blend            mean | variance: give detail that crops draw apart the strength that it has
                      in each, see h3video.blend.variance. Crops only
     shift            none | step: the grid lies elsewhere at every sampling step, see
@@ -84,7 +84,7 @@ class HexSettings:
     origin: tuple[float, float] | None = None
     tile_sizes: int = TILE_SIZES
     guide_steps: int = 0
-    kernel: str = "smoothstep"
+    kernel: str = DEFAULT_KERNEL
     blend: str = "mean"
     shift: str = "none"
     shift_seed: int = 0

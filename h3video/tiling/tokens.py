@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from ..blend.kernels import check_kernel
+from ..blend.kernels import DEFAULT_KERNEL, check_kernel
 from ..blend.weights import Grid, TileWeights, tile_weights
 from ..errors import UsageError
 from ..grid import (
@@ -115,7 +115,7 @@ class TokenPlan:
     denoiser: DenoiserShape | None
     tiles: tuple[TokenTile, ...]
     windows: tuple[TimeWindow, ...]
-    kernel: str = "smoothstep"
+    kernel: str = DEFAULT_KERNEL
 
     @property
     def single(self) -> bool:
@@ -218,7 +218,7 @@ class TokenPlan:
             "grid": self.grid.to_json(),
             "columns": self.columns, "rows": self.rows, "latent_frames": self.latent_frames,
             "overlap_px": self.overlap, "halo_px": self.halo,
-            **({} if self.kernel == "smoothstep" else {"kernel": self.kernel}),
+            "kernel": self.kernel,
             "windows": [{"start": w.start, "length": w.length} for w in self.windows],
             "tokens_per_tile": self.tile_tokens, "tokens_run": self.tokens_run,
             "tile_sizes": [{"tokens": n, "tiles": t} for n, t in self.tile_sizes.items()],
@@ -282,7 +282,7 @@ def plan_latent_tiles(
     window: int | None = None,
     window_overlap: int = 2,
     window_mode: str = "fused",
-    kernel: str = "smoothstep",
+    kernel: str = DEFAULT_KERNEL,
     narrow: bool = False,
 ) -> TokenPlan:
     """Plan the token tiles of a clip whose frame is columns x rows tokens.

@@ -45,7 +45,7 @@ def test_curves_are_what_their_names_say():
 
 
 def test_a_curve_that_is_unknown_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="'box' is unknown; use smoothstep, cosine, gaussian"):
+    with pytest.raises(UsageError, match="'box' is unknown; use linear, smoothstep, cosine"):
         fade(0.5, "box")
     with pytest.raises(UsageError, match="linear"):
         tile_weights(hex_grid(64, 64, 3), [], 4, 4, 16.0, 0.0, "box")

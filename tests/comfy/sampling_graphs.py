@@ -255,7 +255,7 @@ def hex_upscale(tiny: bool) -> Prompt:
                   width=2 * size.width, height=2 * size.height, crop="disabled"),
         "10": _shift(["1", 0], 3.0),
         "11": _tiles(["10", 0], **{"budget": "70%"} if tiny else {}),
-        "12": _sample("Large, in tiles", ["11", 0], positive, negative, ["9", 0], size, 5.0, 0.5),
+        "12": _sample("Large, in tiles", ["11", 0], positive, negative, ["9", 0], size, 5.0, 0.35),
         "13": node("VAEDecode", samples=["12", 0], vae=["3", 0]),
     }  # fmt: skip
     return _save(prompt, 14, ["13", 0], 8.0 if tiny else 16.0, "hex_upscale")

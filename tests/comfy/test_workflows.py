@@ -140,7 +140,7 @@ def logged(comfy, prompt):
 
 def test_hex_upscale(comfy):
     prompt = load("hex_upscale")
-    large = next(i for i, n in prompt.items() if n["inputs"].get("denoise") == 0.5)
+    large = next(i for i, n in prompt.items() if n["inputs"].get("denoise") == 0.35)
     small = next(i for i, n in prompt.items() if n["inputs"].get("denoise") == 1.0)
     prompt["small"] = graphs.node("VAEDecode", samples=[small, 0], vae=["3", 0])
     prompt["as large"] = graphs.node(

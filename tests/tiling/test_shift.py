@@ -98,7 +98,7 @@ def test_without_it_there_is_one_plan_and_it_is_todays():
     assert not found.moves
     assert found.at(7) is found.largest
     assert found.largest == plan_latent_tiles(30, 18, 3, WAN, budget=0.5)
-    assert "kernel" not in found.largest.to_json()
+    assert found.largest.to_json()["kernel"] == "linear"
 
 
 @pytest.mark.parametrize("shape", ["hex", "rect"])

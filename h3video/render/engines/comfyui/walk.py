@@ -125,8 +125,8 @@ class WalkSampler:
 
 def _refuse_blends(settings: HexSettings) -> None:
     """Raise UsageError for what a walk, which blends nothing and finishes every cell, lacks."""
-    for name, usual in (("kernel", "smoothstep"), ("blend", "mean"), ("shift", "none")):
-        value = getattr(settings, name)
+    for name in ("kernel", "blend", "shift"):
+        usual, value = getattr(HexSettings, name), getattr(settings, name)
         if value != usual:
             raise UsageError(
                 f"{name}={value} is for tiles that are blended at every step; a walk finishes one "

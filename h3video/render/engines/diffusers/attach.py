@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ....blend.kernels import DEFAULT_KERNEL
 from ....errors import UsageError
 from ....grid import DEFAULT_SPAN
 from ....models import DenoiserShape, VideoFamily
@@ -151,7 +152,7 @@ def apply_hex_tiling(
     end_step: int | None = None,
     accumulate: str = "device",
     guide_steps: int = 0,
-    kernel: str = "smoothstep",
+    kernel: str = DEFAULT_KERNEL,
     blend: str = "mean",
     shift: str = "none",
     shift_seed: int = 0,
@@ -179,7 +180,7 @@ def apply_hex_tiling(
     guide_steps  first steps in which a prediction of the whole frame, shrunk to the size of a tile,
                leads the large forms of the tiles': against subjects that repeat when clips start
                from noise. Wan and HunyuanVideo; such a step reads the weights twice
-    kernel     smoothstep | cosine | gaussian | linear: the fade's curve across the overlap
+    kernel     linear | smoothstep | cosine | gaussian: the fade's curve across the overlap
     blend      mean only here: variance is for crops (ComfyUI), see h3video.blend.variance
     shift      none | step: the grid lies elsewhere at every step, so that seams never stay; then
                overlap None is 0 and any overlap is taken as it is, see h3video.tiling.shift

@@ -20,6 +20,9 @@ from h3video.grid.lattice import spacing
 
 Array = Any
 
+KERNEL = "smoothstep"
+"""Of tilings that name none: that of masks and merged clips."""
+
 NATIVE, ALIGNED = 3, 4
 """Resolutions whose hexagons stand at H3's 19.1 degrees, and upright."""
 
@@ -58,7 +61,7 @@ def tiling(name: str, width: int, height: int, side: int, overlap: float) -> Til
         raise ValueError(f"squares of {side} px do not divide {width}x{height}")
     longer = max(width, height)
     kind, _, word = name.partition(" ")
-    turn, kernel = ("", word) if word in KERNELS else (word, KERNELS[0])
+    turn, kernel = ("", word) if word in KERNELS else (word, KERNEL)
     res = ALIGNED if turn else NATIVE
     if kind == RECTANGLES:
         grid: Grid = rect_grid(width, height, res, span_of(side, longer, res))

@@ -78,18 +78,19 @@ def run_here(args: argparse.Namespace, job: RenderJob, source: ModelSource) -> i
     continuity = "first-frame" if source.from_image else "latents"
     plan = plan_of(args, source.family, continuity)
     longest = dataclasses.replace(job, frames=max(c.frames for c in plan.chunks))
-    tiles = longest.token_plan(source.family, source.denoiser(job.dtype))
+    tiles = longest.token_schedule(source.family, source.denoiser(job.dtype))
     texts = texts_of(args, plan, job.fps)
     if args.plan:
-        from ..render.plan_text import plan_text
+        from ..render.plan_text import plan_json, plan_text
 
+        crops = longest.crop_plan(source.family)
         if args.json:
-            told = {"chunks": plan.to_json(), "denoise": tiles.to_json()}
+            told = {"chunks": plan.to_json(), **plan_json(tiles, crops)}
             json.dump(told, sys.stdout, indent=2)
             print()
         else:
             print(f"chunks      {plan.describe()}")
-            print(plan_text(longest, tiles, longest.crop_plan(source.family)))
+            print(plan_text(longest, tiles, crops))
         return 0
     codec = check_output(args.output, args.codec)
     warn_unknown_words(job.model, [text for text, _ in texts])

@@ -71,6 +71,7 @@ def tiling(parser: argparse.ArgumentParser) -> None:
     """The options that decide the tiles."""
     from ..blend import DEFAULT_KERNEL, KERNELS
     from ..grid import DEFAULT_SPAN, MAX_SPAN
+    from ..tiling.settings import SHIFTS
 
     group = parser.add_argument_group("tiles")
     group.add_argument(
@@ -83,8 +84,8 @@ def tiling(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--overlap", type=number("overlap", 0, 4096), metavar="PX",
-        help="width of the band that neighbouring cells share (default: 4 tokens, 3 where they "
-        "are 32 px; 0: hard edges)",
+        help="width of the band that neighbouring cells share (default: 2 tokens, 4 where the grid "
+        "stays, 3 if they are 32 px; 0: hard edges)",
     )  # fmt: skip
     group.add_argument(
         "--halo", type=number("halo", 0, 4096), metavar="PX",
@@ -123,11 +124,17 @@ def tiling(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--tile-sizes", type=integer("tile-sizes", 1, 1024), default=None, metavar="N",
         help="at most so many different token counts of tiles, each a graph of its own (default: "
-        "3; 1: all tiles are equal)",
+        "3, or 8 over all places of a grid that moves; 1: all tiles are equal)",
     )  # fmt: skip
     group.add_argument(
         "--kernel", choices=KERNELS, default=DEFAULT_KERNEL,
         help=f"curve of the fade across the overlap (default: {DEFAULT_KERNEL})",
+    )  # fmt: skip
+    group.add_argument(
+        "--grid-shift", choices=SHIFTS, default="auto",
+        help="step: the grid lies elsewhere at every sampling step, so that seams never stay and "
+        "little overlap does; none: it stays; auto: step where the sampler tells its steps "
+        "(default: auto)",
     )  # fmt: skip
 
 
@@ -135,13 +142,8 @@ def steps(parser: argparse.ArgumentParser) -> None:
     """The options that decide in which sampling steps there are which tiles."""
     group = parser.add_argument_group("tiles by step")
     group.add_argument(
-        "--grid-shift", choices=("none", "step"), default="none",
-        help="step: the grid lies elsewhere at every sampling step, so that seams never stay; the "
-        "overlap is then 0 unless it is given (default: none)",
-    )  # fmt: skip
-    group.add_argument(
         "--shift-seed", type=integer("shift-seed", 0, 2**63 - 1), default=0, metavar="N",
-        help="where the grid lies, with --grid-shift step (default: 0)",
+        help="where a grid that moves lies (default: 0)",
     )  # fmt: skip
     group.add_argument(
         "--start-step", type=integer("start-step", 0, 10000), default=0, metavar="N",

@@ -54,7 +54,7 @@ def add_parser(commands: Any) -> None:
     _runtime(p)
     _contents(p)
     options.tiling(p)
-    p.set_defaults(shape=None, exchange=None, span=None, kernel=None)
+    p.set_defaults(shape=None, exchange=None, span=None, kernel=None, grid_shift=None)
     p.add_argument("--no-tiles", action="store_true", help="the whole frame at once (the default)")
     p.add_argument(
         "--decode-tile",
@@ -247,6 +247,8 @@ def _tiling(args: argparse.Namespace) -> dict[str, Any]:
     names = ("overlap", "halo", "shape", "exchange", "span", "rotation", "window", "tile_sizes",
              "kernel")  # fmt: skip
     found = {n: getattr(args, n) for n in names if getattr(args, n) is not None}
+    if args.grid_shift is not None:
+        found["shift"] = args.grid_shift
     if args.budget is not None:
         from ..tiling import parse_budget
 

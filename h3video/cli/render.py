@@ -88,7 +88,6 @@ def make_job(args: argparse.Namespace, family: VideoFamily, model: str) -> Rende
     """The job as asked; device and dtype "auto" as they are until a model is loaded."""
     from ..render.job import RenderJob
     from ..tiling import parse_budget
-    from ..tiling.sizes import TILE_SIZES
 
     return RenderJob(
         prompt=args.prompt, negative=args.negative, model=model,
@@ -99,7 +98,7 @@ def make_job(args: argparse.Namespace, family: VideoFamily, model: str) -> Rende
         span=args.span, rotation=args.rotation, window=args.window or 0,
         window_overlap=args.window_overlap,
         origin=None if args.origin is None else tuple(args.origin),
-        tile_sizes=args.tile_sizes or TILE_SIZES, kernel=args.kernel, grid_shift=args.grid_shift,
+        tile_sizes=args.tile_sizes, kernel=args.kernel, grid_shift=args.grid_shift,
         shift_seed=args.shift_seed, start_step=args.start_step, end_step=args.end_step,
         guide_steps=args.guide_steps,
         dtype="bfloat16" if args.dtype == "auto" else args.dtype, device=args.device,
@@ -128,16 +127,16 @@ def run_short(args: argparse.Namespace, job: RenderJob, source: ModelSource) -> 
     """A clip of one chunk, without a job folder."""
     from ..render.job import check_output
 
-    plan = job.token_plan(source.family, source.denoiser(job.dtype))
+    plans = job.token_schedule(source.family, source.denoiser(job.dtype))
     crops = job.crop_plan(source.family)
     if args.plan:
+        from ..render.plan_text import plan_json, plan_text
+
         if args.json:
-            json.dump({"denoise": plan.to_json(), "decode": crops.to_json()}, sys.stdout, indent=2)
+            json.dump(plan_json(plans, crops), sys.stdout, indent=2)
             print()
         else:
-            from ..render.plan_text import plan_text
-
-            print(plan_text(job, plan, crops))
+            print(plan_text(job, plans, crops))
         return 0
     codec = check_output(args.output, args.codec)
     warn_unknown_words(job.model, [job.prompt])

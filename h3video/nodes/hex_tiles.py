@@ -38,8 +38,8 @@ class H3HexTiles(io.ComfyNode):
                 ),
                 io.Int.Input(
                     "overlap", default=-1, min=-1, max=4096, step=16,
-                    tooltip="Width in pixels of the band that neighbouring tiles share. -1: four "
-                    "tokens (three where they are 32 px), which shows no seam. 0: a hard edge.",
+                    tooltip="Width in pixels of the band that neighbouring tiles share. -1: two "
+                    "tokens, or four (three of 32 px) where the grid stays. 0: a hard edge.",
                 ),
                 advanced(io.Int.Input(
                     "halo", default=-1, min=-1, max=4096, step=16, optional=True,
@@ -119,14 +119,14 @@ class H3HexTiles(io.ComfyNode):
                     "steps; such a step reads the weights twice. 0: none.",
                 )),
                 advanced(io.Combo.Input(
-                    "grid_shift", options=["none", "step"], default="none", optional=True,
+                    "grid_shift", options=["auto", "none", "step"], default="auto", optional=True,
                     tooltip="step: the grid lies elsewhere at every sampling step, so that seams "
-                    "never stay, and overlap -1 is 0. Together with a small halo it costs little "
-                    "more than the frame.",
+                    "never stay and little overlap and halo do. none: it stays. auto: step, but "
+                    "none for crops.",
                 )),
                 advanced(io.Int.Input(
                     "shift_seed", default=0, min=0, max=0xFFFFFFFF, optional=True,
-                    tooltip="Where the grid lies, with grid_shift step.",
+                    tooltip="Where a grid that moves lies.",
                 )),
                 advanced(io.Combo.Input(
                     "kernel", options=["linear", "smoothstep", "cosine", "gaussian"],
@@ -139,9 +139,10 @@ class H3HexTiles(io.ComfyNode):
                     "strength that it has in each, where a mean would make it fainter.",
                 )),
                 advanced(io.Int.Input(
-                    "tile_sizes", default=3, min=1, max=1024, optional=True,
+                    "tile_sizes", default=0, min=0, max=1024, optional=True,
                     tooltip="At most so many different token counts of tiles. More save work; each "
-                    "is compiled once where models are compiled, and on a Mac. 1: all are equal.",
+                    "is compiled once where models are compiled, and on a Mac. 1: all are equal. "
+                    "0: 3, or 8 over all places of a grid that moves.",
                 )),
                 advanced(io.Float.Input(
                     "origin_x", default=0.0, min=-16384.0, max=16384.0, step=1.0, optional=True,
@@ -165,7 +166,8 @@ class H3HexTiles(io.ComfyNode):
     def execute(
         cls, model: Any, hex_res: str = "auto", budget: str = "auto", overlap: int = -1,
         halo: int = -1, end_step: int = -1, window: int = 0, rotation: float = 0.0,
-        grid_shift: str = "none", origin_x: float = 0.0, origin_y: float = 0.0, **rest: Any,
+        grid_shift: str = "auto", origin_x: float = 0.0, origin_y: float = 0.0,
+        tile_sizes: int = 0, **rest: Any,
     ) -> Any:  # fmt: skip
         from ..render.engines.comfyui.attach import attach
         from ..tiling.settings import HexSettings
@@ -179,6 +181,7 @@ class H3HexTiles(io.ComfyNode):
             rotation=rotation or None,
             origin=(origin_x, origin_y) if origin_x or origin_y else None,
             shift=grid_shift,
+            tile_sizes=tile_sizes or None,
             end_step=None if end_step < 0 else end_step,
             **rest,
         )

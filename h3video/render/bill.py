@@ -51,6 +51,7 @@ def bill_text(
 ) -> str:  # fmt: skip
     """The bill for people."""
     passes = job.steps * (2 if job.cfg > 1.0 else 1)
+    most = "" if job.grid_shift == "none" or plan.single else ", at most: the grid moves"
     lines = ["", f"{'phase':<12} {'seconds':>8} {'peak memory':>12} {'on device':>12}"]
     for p in meter.phases:
         lines.append(
@@ -62,7 +63,7 @@ def bill_text(
         f"{'total':<12} {total:>8.1f}",
         "",
         f"tokens   tiles of {plan.sizes_text()} = {plan.tokens_run} a pass "
-        f"({plan.price:.2f} x the frame's {plan.frame_tokens}), {passes} passes",
+        f"({plan.price:.2f} x the frame's {plan.frame_tokens}{most}), {passes} passes",
         f"decoder  {len(crops.tiles)} crops of {crops.crop_columns * crops.unit}x"
         f"{crops.crop_rows * crops.unit} px",
         f"settings {job.width}x{job.height}x{job.frames}, {job.steps} steps, cfg {job.cfg:g}, "

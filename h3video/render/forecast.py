@@ -48,13 +48,8 @@ def tiles_of(plan: TokenPlan, settings: Mapping[str, Any] | None = None, order: 
 
 def tiler(ask: Ask, share: float) -> Tiles | None:
     """A tile plan of at most `share` of the clip, or None where no tile is that small."""
-    from ..tiling import plan_token_tiles
-
     try:
-        plan = plan_token_tiles(
-            ask.width, ask.height, ask.frames, ask.spec.family, budget=share,
-            denoiser=ask.spec.denoiser,
-        )  # fmt: skip
+        plan = _largest(ask, {"budget": share})
     except UsageError:
         return None
     return tiles_of(plan, {"budget": f"{round(share * 100)}%"})
@@ -62,14 +57,22 @@ def tiler(ask: Ask, share: float) -> Tiles | None:
 
 def wanted_tiles(ask: Ask, settings: Mapping[str, Any]) -> Tiles:
     """The tiles that a person asked for. Raises UsageError when they cannot be planned."""
-    from ..tiling import plan_token_tiles
+    given = {k: v for k, v in settings.items() if v is not None}
+    named = {k: v for k, v in given.items() if k != "exchange"}
+    return tiles_of(_largest(ask, given), named)
 
-    plan = plan_token_tiles(
-        ask.width, ask.height, ask.frames, ask.spec.family, denoiser=ask.spec.denoiser,
-        **{k: v for k, v in settings.items() if v is not None},
-    )  # fmt: skip
-    named = {k: v for k, v in settings.items() if v is not None and k != "exchange"}
-    return tiles_of(plan, named)
+
+def _largest(ask: Ask, settings: Mapping[str, Any]) -> TokenPlan:
+    """The plan of a clip; with a grid that moves, the largest of its plans."""
+    from ..tiling.settings import HexSettings
+    from ..tiling.shift import token_schedule
+
+    family = ask.spec.family
+    family.check(ask.width, ask.height, ask.frames)
+    return token_schedule(
+        *family.token_grid(ask.width, ask.height), family.latent_frames(ask.frames), family,
+        HexSettings(**settings), ask.spec.denoiser,
+    ).largest  # fmt: skip
 
 
 def find_source(name: str) -> tuple[ModelSpec, str | None, Files, tuple[str, ...]]:

@@ -16,8 +16,7 @@ from ..grid import DEFAULT_SPAN
 from ..models import DenoiserShape, VideoFamily
 from ..tiling import CropPlan, TokenPlan, plan_crop_tiles
 from ..tiling.settings import HexSettings
-from ..tiling.shift import token_schedule
-from ..tiling.sizes import TILE_SIZES
+from ..tiling.shift import Schedule, token_schedule
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,9 @@ class RenderJob:
     offload: str = "none"
     decode_budget: float | int | None = None
     origin: tuple[float, float] | None = None
-    tile_sizes: int = TILE_SIZES
+    tile_sizes: int | None = None
     kernel: str = DEFAULT_KERNEL
-    grid_shift: str = "none"
+    grid_shift: str = "auto"
     shift_seed: int = 0
     start_step: int = 0
     end_step: int | None = None
@@ -109,11 +108,15 @@ class RenderJob:
 
     def token_plan(self, family: VideoFamily, denoiser: DenoiserShape) -> TokenPlan:
         """The denoiser's plan; with a grid that moves, the largest of its plans."""
+        return self.token_schedule(family, denoiser).largest
+
+    def token_schedule(self, family: VideoFamily, denoiser: DenoiserShape) -> Schedule[TokenPlan]:
+        """The denoiser's plans: one, or one for every place of a grid that moves."""
         family.check(self.width, self.height, self.frames)
         settings = HexSettings(**self.tiling())
         columns, rows = family.token_grid(self.width, self.height)
         frames = family.latent_frames(self.frames)
-        return token_schedule(columns, rows, frames, family, settings, denoiser).largest
+        return token_schedule(columns, rows, frames, family, settings, denoiser)
 
     def crop_plan(self, family: VideoFamily) -> CropPlan:
         """The decoder's plan."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..memory import format_bytes
 from ..tiling import CropPlan, TokenPlan
+from ..tiling.shift import Schedule
 from .job import RenderJob
 
 
-def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
-    """The plan, one fact a line."""
+def plan_json(schedule: Schedule[TokenPlan], crops: CropPlan) -> dict[str, Any]:
+    """The plan as plain data; of a grid that moves the largest, and how many there are."""
+    moves = {"places": len(schedule.plans), "mean_price": schedule.price} if schedule.moves else {}
+    return {"denoise": {**schedule.largest.to_json(), **moves}, "decode": crops.to_json()}
+
+
+def plan_text(job: RenderJob, schedule: Schedule[TokenPlan], crops: CropPlan) -> str:
+    """The plan, one fact a line; of a grid that moves the largest, which needs the most memory."""
+    plan = schedule.largest
     grid = plan.grid
     cells = f"{len(grid.cells)} cells" if plan.shape == "hex" else f"{len(grid.cells)} rectangles"
     largest = plan.largest_tensor
@@ -26,6 +36,7 @@ def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
             f"overlap {plan.overlap:.0f} px, halo {plan.halo:.0f} px",
             f"tiles       {plan.sizes_text()} tokens "
             f"({plan.share:.0%} of the frame at most), exchange every {plan.exchange}",
+            *_moves(schedule),
             *_windows(plan),
             f"price       {plan.price:.2f} x the frame's tokens ({plan.tokens_run} run a pass)",
         ]
@@ -44,6 +55,15 @@ def plan_text(job: RenderJob, plan: TokenPlan, crops: CropPlan) -> str:
         for i, tile in enumerate(plan.tiles):
             lines.append(f"{i:>4}  {tile.owned:>12}  {' '.join(f'{c:x}' for c in tile.ids)}")
     return "\n".join(lines)
+
+
+def _moves(schedule: Schedule[TokenPlan]) -> list[str]:
+    if not schedule.moves:
+        return []
+    return [
+        f"moves       the grid moves every step, through {len(schedule.plans)} places of which "
+        f"this is the largest; mean price {schedule.price:.2f}"
+    ]
 
 
 def _windows(plan: TokenPlan) -> list[str]:

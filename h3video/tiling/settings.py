@@ -9,7 +9,6 @@ from ..blend.kernels import DEFAULT_KERNEL, check_kernel
 from ..errors import UsageError
 from ..grid import DEFAULT_SPAN, NO_ORIGIN, Point
 from .budget import parse_budget
-from .sizes import TILE_SIZES
 
 TILES = ("auto", "tokens", "crop")
 SHAPES = ("hex", "rect", "none")
@@ -19,7 +18,7 @@ WINDOW_MODES = ("fused", "frozen")
 ACCUMULATE = ("device", "cpu")
 POSITIONS = ("full", "local")
 BLENDS = ("mean", "variance")
-SHIFTS = ("none", "step")
+SHIFTS = ("auto", "none", "step")
 
 NO_VARIANCE = (
     "blend=variance is for crops (tiles=crop in ComfyUI): token tiles blend hidden states, whose "
@@ -32,7 +31,8 @@ class HexSettings:
     """Settings of a tiling; the defaults are what most people should use.
 
     hex_res          H3 resolution 0..15, or "auto": searched for with all that is not given
-    overlap          px shared along every cell edge; None: 4 tokens (3 of 32 px); 0: hard
+    overlap          px shared along every cell edge; None: 4 tokens (3 of 32 px), or 2 where the
+                     grid moves; 0: hard
     halo             px around an owned token in which its tile sees all; None: half the default
                      overlap (crops: px beyond a cell's edge, 4 latents)
     budget           share of the frame's tokens in a tile, or bytes; None: see plan_latent_tiles
@@ -41,7 +41,8 @@ class HexSettings:
     origin           px by which the grid's centre lies right of and below the frame's centre;
                      None: 0, 0, or with "auto" whichever is best
     tile_sizes       at most so many different token counts among a plan's tiles, each a graph or
-                     compile of its own; 1: all tiles are equal
+                     compile of its own; 1: all tiles are equal. None: 3, or 8 over all places of
+                     a grid that moves
     tiles            tokens | crop | auto (tokens where the model's family has an adapter)
     order            block-major: every block on all tiles, weights are read once per step
                      tile-major: every tile through all blocks; less memory, weights read per tile
@@ -60,8 +61,9 @@ class HexSettings:
     blend            mean | variance: give detail that crops draw apart the strength that it has
                      in each, see h3video.blend.variance. Crops only
     shift            none | step: the grid lies elsewhere at every sampling step, see
-                     h3video.tiling.shift
-    shift_seed       0 or more: where it lies, with shift step
+                     h3video.tiling.shift | auto: step for token tiles where the sampler tells its
+                     steps, none for crops and for a walk
+    shift_seed       0 or more: where it lies
     """
 
     hex_res: int | str = "auto"
@@ -82,11 +84,11 @@ class HexSettings:
     positions: str = "full"
     accumulate: str = "device"
     origin: tuple[float, float] | None = None
-    tile_sizes: int = TILE_SIZES
+    tile_sizes: int | None = None
     guide_steps: int = 0
     kernel: str = DEFAULT_KERNEL
     blend: str = "mean"
-    shift: str = "none"
+    shift: str = "auto"
     shift_seed: int = 0
 
     @property
@@ -118,7 +120,8 @@ class HexSettings:
         check_origin(self.origin)
         check_kernel(self.kernel)
         _check_whole("shift_seed", self.shift_seed)
-        check_tile_sizes(self.tile_sizes)
+        if self.tile_sizes is not None:
+            check_tile_sizes(self.tile_sizes)
         if self.window is not None and self.window < 0:
             raise UsageError(f"window {self.window} is negative; use 0 for all frames")
         if self.window_overlap < 0:

@@ -2,7 +2,9 @@
 
 A seam shows because every step puts it in the same place. Moved by part of a cell each step it
 falls on tokens that the step before saw from within a tile, and the model mends what is left. So
-a small overlap, or none, and a small halo do.
+a fade of two tokens and a halo of one do: they are the default, and the default of token tiles is
+to move (docs/quality.md). The fade is there for samplings of few steps, whose last one leaves what
+no other mends.
 
 The grid takes PLACES origins in turn. They lie at the first points of the R2 sequence (M. Roberts,
 "The unreasonable effectiveness of quasirandom sequences", 2018) in the lattice's own coordinates,
@@ -27,10 +29,19 @@ from .budget import DEFAULT_SHARE, parse_budget
 from .crops import DEFAULT_SHARE as CROP_SHARE
 from .latent_crops import Fits, LatentCrops, moved_crops, plan_latent_crops
 from .settings import HexSettings
-from .tokens import NothingFits, TokenPlan, moved_plan, plan_latent_tiles
+from .sizes import TILE_SIZES
+from .tokens import NothingFits, TokenPlan, in_sizes, moved_plan, plan_latent_tiles
 
 PLACES = 8
 """Origins that are taken in turn: tables of index are kept for each, and shapes are few."""
+
+FADE, HALO = 2.0, 1.0
+"""Tokens of a moving grid's default overlap and halo."""
+
+MOVING_SIZES = 8
+"""Sizes of tile over all places by default. Counted on the plans of benchmarks/expected_times.py:
+they run 1 to 2 % more tokens than if each of the 50 to 60 tiles had a size of its own, 3 sizes 5 to
+9 % more."""
 
 NEARBY = ((0.0, 0.0), (0.125, 0.0), (0.0, 0.125), (0.125, 0.125))
 """Points of a place, in cells from its first: less than the 0.35 cells between two places."""
@@ -113,25 +124,28 @@ def _nearest(grid: Grid, u: float, v: float) -> Point:
 
 def token_schedule(
     columns: int, rows: int, latent_frames: int, family: VideoFamily, settings: HexSettings,
-    denoiser: DenoiserShape | None = None, exchange: str | None = None,
+    denoiser: DenoiserShape | None = None, exchange: str | None = None, steps: bool = True,
 ) -> Schedule[TokenPlan]:  # fmt: skip
     """The token plans of a sampling, see plan_latent_tiles.
 
     exchange   the one that is used; None: that of the settings
-    With shift step an overlap is taken as it is, and None is 0; a halo of None is one token. One
-    tile that holds all tokens stays where it is.
+    steps      whether the host knows which step a pass is of; without it shift auto is none
+    With a grid that moves an overlap is taken as it is, and None is 2 tokens (at most twice the
+    halo); a halo of None is one. One tile that holds all tokens stays where it is.
     """
     s = settings
     named = dict(
         hex_res=s.hex_res, overlap=s.overlap, halo=s.halo, budget=s.budget, shape=s.shape,
-        span=s.span, rotation=s.rotation, origin=s.origin, tile_sizes=s.tile_sizes,
+        span=s.span, rotation=s.rotation, origin=s.origin, tile_sizes=s.tile_sizes or TILE_SIZES,
         exchange=exchange or s.exchange, denoiser=denoiser, window=s.window or None,
         window_overlap=s.window_overlap, window_mode=s.window_mode, kernel=s.kernel,
     )  # fmt: skip
-    if s.shift == "none":
+    if s.shift == "none" or not (steps or s.shift == "step"):
         return Schedule((plan_latent_tiles(columns, rows, latent_frames, family, **named),))  # type: ignore[arg-type]
-    halo = float(family.token_px) if s.halo is None else s.halo
-    return _moving(columns, rows, latent_frames, family, s.shift_seed, **{**named, "halo": halo})
+    halo = HALO * family.token_px if s.halo is None else s.halo
+    overlap = min(2.0 * halo, FADE * family.token_px) if s.overlap is None else s.overlap
+    named.update(halo=halo, overlap=overlap, tile_sizes=s.tile_sizes or MOVING_SIZES)
+    return _moving(columns, rows, latent_frames, family, s.shift_seed, **named)
 
 
 @lru_cache(maxsize=8)
@@ -141,20 +155,21 @@ def _moving(
     auto = settings["hex_res"] == "auto"
     budget = parse_budget(settings.pop("budget"))
     limit = DEFAULT_SHARE if budget is None and auto else budget
-    sizes: int = settings["tile_sizes"]
+    sizes: int = settings.pop("tile_sizes")
 
     def attempt(part: float) -> Schedule[TokenPlan]:
         own = budget if part == 1.0 or limit is None else _scaled(limit, part)
         still = plan_latent_tiles(
-            columns, rows, latent_frames, family, narrow=True, budget=own, **settings
-        )
+            columns, rows, latent_frames, family, narrow=True, budget=own,
+            tile_sizes=min(sizes, TILE_SIZES), **settings,
+        )  # fmt: skip
         share = max(len(t.tokens) for t in still.tiles) / (columns * rows)
         if isinstance(budget, float):
             share = min(1.0, budget * latent_frames / still.windows[0].length)
-        return _moved(
-            still, seed, lambda origin: moved_plan(still, origin, share if auto else None, sizes),
-            need,
-        )  # fmt: skip
+        found = _moved(
+            still, seed, lambda origin: moved_plan(still, origin, share if auto else None), need
+        )
+        return Schedule(in_sizes(found.plans, sizes)) if found.moves else found
 
     def need(plan: TokenPlan) -> float:
         if limit is None:
@@ -171,7 +186,7 @@ def crop_schedule(
     fits: Fits | None = None,
 ) -> Schedule[LatentCrops]:  # fmt: skip
     """The crops of a sampling, see plan_latent_crops."""
-    if settings.shift == "none":
+    if settings.shift != "step":
         return Schedule((plan_latent_crops(columns, rows, unit, patch, settings, fits),))
     auto = settings.hex_res == "auto"
     budget = parse_budget(settings.budget)

@@ -379,10 +379,9 @@ def plan_latent_tiles(
     )
 
 
-def moved_plan(
-    plan: TokenPlan, origin: Point, join: float | None, tile_sizes: int = TILE_SIZES
-) -> TokenPlan:
-    """A plan with its grid elsewhere: everything else stays, tiles are cut anew.
+def moved_plan(plan: TokenPlan, origin: Point, join: float | None) -> TokenPlan:
+    """A plan with its grid elsewhere: everything else stays, tiles are cut anew. They run what
+    they need and no more, so each may have a size of its own: see in_sizes.
 
     origin   see plan_latent_tiles
     join     share of the frame up to which cells are joined; None: slivers only
@@ -395,9 +394,26 @@ def moved_plan(
         grid = rectangles(old.width, old.height, old.columns, old.rows, old.res, origin)
     tiles, _, _ = _tiles(
         grid, plan.columns, plan.rows, plan.family.token_px, plan.overlap, plan.halo, plan.shape,
-        join, tile_sizes, narrow=True,
+        join, len(grid.cells), narrow=True,
     )  # fmt: skip
     return replace(plan, grid=grid, tiles=tiles)
+
+
+def in_sizes(plans: Sequence[TokenPlan], most: int) -> tuple[TokenPlan, ...]:
+    """Plans of one frame whose tiles have at most `most` sizes in all, each filled up to its own
+    with the tokens nearest to it."""
+    sizes = size_classes([len(t.tokens) for p in plans for t in p.tiles], most)
+    return tuple(replace(p, tiles=tuple(_grown(p, t, sizes) for t in p.tiles)) for p in plans)
+
+
+def _grown(plan: TokenPlan, tile: TokenTile, sizes: Sequence[int]) -> TokenTile:
+    import numpy as np
+
+    inside = np.zeros(plan.columns * plan.rows, bool)
+    inside[list(tile.tokens)] = True
+    spare = fitting(len(tile.tokens), sizes) - len(tile.tokens)
+    _take_nearest(inside, spare, plan.grid, tile.cells, plan.columns, plan.family.token_px)
+    return replace(tile, tokens=tuple(np.flatnonzero(inside).tolist()))
 
 
 def _searched(
@@ -566,17 +582,10 @@ def _filled(
     cells = [tuple(found.cells[i] for i in group) for group in groups]
     seen = [together(found, group) for group in groups]
     sizes = size_classes([count for _, count in seen], tile_sizes)
-    xs, ys = np.meshgrid((np.arange(columns) + 0.5) * token_px, (np.arange(rows) + 0.5) * token_px)
     tiles = []
     for group, mine, needs in zip(groups, cells, seen):
         inside = as_array(needs, spatial)
-        spare = fitting(needs[1], sizes) - needs[1]
-        if spare:
-            away = np.flatnonzero(~inside)
-            x, y = xs.ravel()[away], ys.ravel()[away]
-            distance = np.max([grid.signed_distance(c, x, y) for c in mine], axis=0)
-            # Stable on equal distances, and rounded so that no machine's last bit decides.
-            inside[away[np.argsort(-np.round(distance, 6), kind="stable")[:spare]]] = True
+        _take_nearest(inside, fitting(needs[1], sizes) - needs[1], grid, mine, columns, token_px)
         tiles.append(
             TokenTile(
                 mine,
@@ -586,3 +595,18 @@ def _filled(
             )
         )
     return tuple(tiles)
+
+
+def _take_nearest(
+    inside: Any, count: int, grid: Grid, cells: Sequence[int], columns: int, token_px: int
+) -> None:
+    """Add the tokens to a tile (bool numpy [tokens]) that are nearest to its cells."""
+    import numpy as np
+
+    if not count:
+        return
+    away = np.flatnonzero(~inside)
+    x, y = (away % columns + 0.5) * token_px, (away // columns + 0.5) * token_px
+    distance = np.max([grid.signed_distance(c, x, y) for c in cells], axis=0)
+    # Stable on equal distances, and rounded so that no machine's last bit decides.
+    inside[away[np.argsort(-np.round(distance, 6), kind="stable")[:count]]] = True

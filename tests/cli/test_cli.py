@@ -134,6 +134,7 @@ def test_plan_as_text_and_json(tiny_folder, capsys):
     text = capsys.readouterr().out
     assert "80x44 tokens x 21 latent frames = 73920 tokens" in text
     assert "hex hex_res" in text and "step time" in text and "of 2^31" in text
+    assert "the grid moves every step, through 8 places" in text
     assert render(tiny_folder, "--plan", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["denoise"]["kind"] == "tokens" and data["decode"]["kind"] == "crop"
@@ -148,11 +149,16 @@ def test_every_tile_option_reaches_the_plan(tiny_folder, capsys):
         return json.loads(capsys.readouterr().out)["denoise"]
 
     plain = plan()
-    assert plan("--origin", 40, -30)["grid"]["origin"] == [40.0, -30.0]
+    still = plan("--grid-shift", "none")
+    assert plain["places"] == 8 and 1.0 < plain["mean_price"] < 1.2
+    assert "places" not in still and still["overlap_px"] > plain["overlap_px"]
+    stays = ("--grid-shift", "none", "--origin", 40, -30)
+    assert plan(*stays)["grid"]["origin"] == [40.0, -30.0]
     assert plan("--kernel", "cosine") != plain
     assert len({len(t["tokens"]) for t in plan("--tile-sizes", 1)["tiles"]}) == 1
     moved = plan("--grid-shift", "step", "--overlap", 16)
-    assert moved["overlap_px"] == 16.0 and moved["grid"] != plain["grid"]
+    assert moved["overlap_px"] == 16.0 and moved["grid"] != still["grid"]
+    assert plan("--grid-shift", "step") == plain
     assert plan("--grid-shift", "step", "--shift-seed", 5) != plan("--grid-shift", "step")
     assert plan("--guide-steps", 3, "--start-step", 1, "--end-step", 4) == plain
 

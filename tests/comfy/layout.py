@@ -224,8 +224,8 @@ PLANS = {
         "whole frame at 640x352 and decides what is where; the latent is enlarged, and sampled "
         "again in tiles at `denoise` 0.35: detail is new, the composition stays.\n\n"
         "Repeats in the large picture: a lower `denoise` (0.3), or a larger `budget` (50%). Soft "
-        "picture: 0.5, which lets tiles draw subjects of their own. The second pass has a lower sampling shift, since there is less noise to "
-        "remove.\n\n"
+        "picture: 0.5, which lets tiles draw subjects of their own. The second pass has a lower "
+        "sampling shift, since there is less noise to remove.\n\n"
         "With MiniMax-H3 put *Separate AV Latent* before *Upscale Latent* and *Concat AV Latent* "
         "after it. Needs Wan 2.1 T2V 1.3B, its text encoder and its VAE.",
     ),

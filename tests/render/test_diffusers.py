@@ -102,7 +102,7 @@ def test_positions_in_the_hooks_are_the_full_frames(tiny_pipe):
     with torch.no_grad():
         model(x, torch.tensor([500.0]), torch.randn(1, 12, 64))
     handle.remove()
-    plan = tiling.token_plan(38 * 8, 22 * 8, 5, tiling.plans[0].denoiser)
+    (plan,) = tiling.plans
     count = len(plan.tiles)
     assert count > 1
     spatial = 19 * 11

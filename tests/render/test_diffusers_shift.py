@@ -116,7 +116,7 @@ def test_the_plan_of_a_clip_is_the_largest(tiny_pipe):
     assert largest in plans and largest.share == max(p.share for p in plans)
 
 
-@pytest.mark.parametrize("kernel", ["cosine", "gaussian", "linear"])
+@pytest.mark.parametrize("kernel", ["cosine", "gaussian", "smoothstep"])
 def test_other_curves(tiny_pipe, run_pipe, kernel):
     plain = run_pipe(tiny_pipe)
     h3video.apply_hex_tiling(tiny_pipe, hex_res=3)

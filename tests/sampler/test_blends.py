@@ -94,7 +94,7 @@ def test_sound_beside_the_picture_is_the_plain_mean(toys):
     assert not torch.equal(found["mean"][0], found["variance"][0])
 
 
-@pytest.mark.parametrize("kernel", ["cosine", "gaussian", "linear"])
+@pytest.mark.parametrize("kernel", ["cosine", "gaussian", "smoothstep"])
 def test_other_curves_blend_other_weights_to_one(toys, kernel):
     settings = dataclasses.replace(CUT, kernel=kernel)
     ((a, _),) = toys.predictions(toys.toy(lambda x, _: x), SIZE)

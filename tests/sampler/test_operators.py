@@ -15,6 +15,7 @@ ALLOWED = {
     "permute", "repeat_interleave", "reshape", "select", "set_", "slice", "split", "squeeze",
     "stack", "sub", "t", "transpose", "unbind", "unflatten", "unsqueeze", "view", "zero_", "zeros",
     "zeros_like", "div", "empty_strided", "_local_scalar_dense", "is_same_size",
+    "resolve_conj", "resolve_neg",  # tolist, of the noise levels
 }  # fmt: skip
 """What our own code may call on the device; all of it exists on Metal for float16 to float32."""
 

@@ -46,8 +46,8 @@ def watched(model, how):
     tiling, seen = spied(tiled)
     original = tiling.schedule
 
-    def schedule(family):
-        tiling.last = original(family)
+    def schedule(family, **steps):
+        tiling.last = original(family, **steps)
         return tiling.last
 
     tiling.schedule = schedule
@@ -191,7 +191,7 @@ def test_the_log_states_the_largest_and_the_mean(tiny, caplog):
 def test_a_walk_refuses_it_and_the_others(tiny):
     from h3video.render.engines.comfyui.walk import WalkOptions, WalkSampler
 
-    for name, value in (("shift", "step"), ("kernel", "linear"), ("blend", "variance")):
+    for name, value in (("shift", "step"), ("kernel", "cosine"), ("blend", "variance")):
         with pytest.raises(UsageError, match=f"{name}={value} is for tiles that are blended"):
             WalkSampler(None, settings(**{name: value}), WalkOptions())
 

@@ -29,8 +29,8 @@ def attach_seeing_all(model, how):
     tiling, known = tiled.h3video_tiling, {}
     original = tiling.schedule
 
-    def schedule(family):
-        found = original(family)
+    def schedule(family, **steps):
+        found = original(family, **steps)
         if id(found) not in known:
             plans = []
             for plan in found.plans:

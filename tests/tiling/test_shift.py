@@ -14,7 +14,15 @@ from h3video.models.minimax_h3 import MINIMAX_H3
 from h3video.models.wan import WAN
 from h3video.tiling.latent_crops import plan_latent_crops
 from h3video.tiling.settings import HexSettings
-from h3video.tiling.shift import NEARBY, PLACES, crop_schedule, origins, places, token_schedule
+from h3video.tiling.shift import (
+    MOVING_SIZES,
+    NEARBY,
+    PLACES,
+    crop_schedule,
+    origins,
+    places,
+    token_schedule,
+)
 from h3video.tiling.tokens import NothingFits, plan_latent_tiles
 
 MOVES = HexSettings(shift="step", budget=0.5)
@@ -94,7 +102,7 @@ def test_grids_take_every_origin(seed, res, rotation):
 
 
 def test_without_it_there_is_one_plan_and_it_is_todays():
-    found = schedule(HexSettings(budget=0.5))
+    found = schedule(HexSettings(budget=0.5, shift="none"))
     assert not found.moves
     assert found.at(7) is found.largest
     assert found.largest == plan_latent_tiles(30, 18, 3, WAN, budget=0.5)
@@ -120,7 +128,7 @@ def test_every_place_is_a_whole_plan_with_the_settings_of_the_others(shape, wind
         same = (plan.grid.res, plan.overlap, plan.halo, plan.shape, plan.exchange)
         first = found.at(0)
         assert same == (first.grid.res, first.overlap, first.halo, first.shape, first.exchange)
-    assert len({p.tiles for p in found.plans}) == PLACES
+    assert len({p.tiles for p in found.plans}) >= PLACES - 1  # of rectangles two may agree
 
 
 def test_steps_take_places_in_turn_and_again():
@@ -153,10 +161,33 @@ def test_it_states_the_largest_and_the_mean():
     assert found.price == pytest.approx(np.mean([p.price for p in found.plans]))
 
 
-def test_defaults_are_no_overlap_and_a_halo_of_one_token():
+def test_defaults_are_a_fade_of_two_tokens_and_a_halo_of_one():
     for family, px in ((WAN, 16.0), (MINIMAX_H3, 32.0)):
         plan = schedule(family=family, frames=7).largest
-        assert (plan.overlap, plan.halo) == (0.0, px)
+        assert (plan.overlap, plan.halo) == (2 * px, px)
+    assert schedule(HexSettings(budget=0.5, halo=8.0)).largest.overlap == 16.0
+    assert schedule(HexSettings(budget=0.5, halo=64.0)).largest.overlap == 32.0
+
+
+def test_token_tiles_move_by_default_and_crops_do_not():
+    usual = HexSettings(budget=0.5)
+    assert schedule(usual) == schedule()
+    assert not schedule(usual, steps=False).moves  # a sampler that does not tell its steps
+    assert schedule(steps=False).moves  # asked for: the host says what is wrong
+    assert not crop_schedule(120, 72, 8, 2, usual).moves
+
+
+@pytest.mark.parametrize("asked, most", [(None, MOVING_SIZES), (1, 1), (2, 2), (64, 64)])
+def test_tiles_of_all_places_have_few_sizes(asked, most):
+    found = schedule(HexSettings(budget=0.35, tile_sizes=asked), 52, 30, 5)
+    sizes = {len(t.tokens) for p in found.plans for t in p.tiles}
+    assert len(sizes) <= most
+    exact = schedule(HexSettings(budget=0.35, tile_sizes=1024), 52, 30, 5)
+    for plan, bare in zip(found.plans, exact.plans):
+        if plan.grid == bare.grid and len(plan.tiles) == len(bare.tiles):
+            assert all(set(b.tokens) <= set(t.tokens) for t, b in zip(plan.tiles, bare.tiles))
+    if asked is None:
+        assert found.price <= 1.03 * exact.price
 
 
 @pytest.mark.parametrize("overlap", [0.0, 5.0, 16.0, 40.0])
@@ -169,10 +200,11 @@ def test_an_overlap_is_taken_as_it_is_without_a_warning(overlap, caplog):
 
 def test_a_small_halo_costs_a_tenth():
     """What the lab compares with today's default of 1.4 and 1.2 times the frame's tokens."""
-    for columns, rows, share, most in ((30, 18, 0.65, 1.10), (60, 36, 0.5, 1.10)):
-        found = schedule(HexSettings(shift="step", budget=share, halo=16.0), columns, rows)
+    for columns, rows, share, most in ((30, 18, 0.65, 1.11), (60, 36, 0.5, 1.11)):
+        found = schedule(HexSettings(shift="step", budget=share), columns, rows)
         assert found.moves and found.price <= most
-        assert found.price < schedule(HexSettings(budget=share), columns, rows).price
+        still = HexSettings(shift="none", budget=share)
+        assert found.price < schedule(still, columns, rows).price
 
 
 @pytest.mark.parametrize("budget", [None, 0.25, 0.4, "33%"])
@@ -192,10 +224,11 @@ def test_a_budget_in_bytes_is_kept_everywhere():
 
 
 def test_what_cannot_be_kept_is_refused_with_the_remedy():
-    # Whole cells of resolution 3 take 46 % of this frame and more.
-    tight = plan_latent_tiles(30, 18, 3, WAN, hex_res=3, halo=16.0, narrow=True).share * 1.001
+    # Where it lies at first its largest tile is a token smaller than elsewhere.
+    named = dict(hex_res=3, span=0.1, halo=16.0, overlap=32.0)
+    tight = plan_latent_tiles(30, 18, 3, WAN, narrow=True, **named).share * 1.001
     with pytest.raises(NothingFits, match="shift=none"):
-        schedule(HexSettings(shift="step", hex_res=3, budget=tight))
+        schedule(HexSettings(shift="step", budget=tight, **named))
 
 
 @pytest.mark.parametrize("how", [dict(shape="none"), dict(hex_res=0)], ids=str)
@@ -205,7 +238,7 @@ def test_one_tile_stays(how):
 
 
 def test_bad_values_are_refused():
-    with pytest.raises(UsageError, match="shift 'block' is unknown; use none, step"):
+    with pytest.raises(UsageError, match="shift 'block' is unknown; use auto, none, step"):
         HexSettings(shift="block")
     for seed in (-1, 2**63, 0.5, True):
         with pytest.raises(UsageError, match="shift_seed"):

@@ -147,7 +147,7 @@ class TokenTiling:
             return forward.call()
         family = self.family(forward.model, forward.arguments)
         family.check()
-        schedule = self.schedule(family)
+        schedule = self.schedule(family, steps=step_of(options) is not None)
         plan = schedule.at(self._place(options) if schedule.moves else 0)
         self._keep(plan, len(schedule.plans))
         if plan.single:
@@ -163,11 +163,14 @@ class TokenTiling:
 
     # -- the parts ---------------------------------------------------------------------------
 
-    def schedule(self, family: Family) -> Schedule[TokenPlan]:
-        """The plans for the frame of this pass: one, or with shift one for every place."""
+    def schedule(self, family: Family, steps: bool = True) -> Schedule[TokenPlan]:
+        """The plans for the frame of this pass: one, or with shift one for every place.
+
+        steps   whether the sampler tells its steps
+        """
         exchange = "block" if self._exchange(family) == "block" else "step"
         found = token_schedule(
-            *family.frame(), family.video, self.settings, family.shape(), exchange
+            *family.frame(), family.video, self.settings, family.shape(), exchange, steps
         )
         self._largest = found.largest
         return found

@@ -16,7 +16,7 @@ def step_of(options: Mapping[str, Any]) -> int | None:
     if now is None or all_sigmas is None or len(all_sigmas) < 2:
         return None
     sigma = float(now.flatten()[0])
-    steps = [float(s) for s in all_sigmas]
+    steps = all_sigmas.tolist()  # one wait for the device, not one a step
     slack = 1e-6 * max(abs(steps[0]), 1e-6)
     passed = [i for i, s in enumerate(steps[:-1]) if s >= sigma - slack]
     return passed[-1] if passed else 0

@@ -127,7 +127,7 @@ def _refuse_blends(settings: HexSettings) -> None:
     """Raise UsageError for what a walk, which blends nothing and finishes every cell, lacks."""
     for name in ("kernel", "blend", "shift"):
         usual, value = getattr(HexSettings, name), getattr(settings, name)
-        if value != usual:
+        if value not in (usual, "none"):
             raise UsageError(
                 f"{name}={value} is for tiles that are blended at every step; a walk finishes one "
                 f"cell after the other where it lies: use {name}={usual} with it"

@@ -14,7 +14,6 @@ from ....models import DenoiserShape, VideoFamily
 from ....tiling.crops import CropPlan, plan_crop_tiles
 from ....tiling.settings import NO_VARIANCE, HexSettings
 from ....tiling.shift import Schedule, token_schedule
-from ....tiling.sizes import TILE_SIZES
 from ....tiling.tokens import TokenPlan, plan_latent_tiles
 from ..describe import describe_schedule
 from .steps import schedule_step
@@ -84,7 +83,11 @@ class HexTiling:
         self, columns: int, rows: int, latent_frames: int, denoiser: DenoiserShape | None
     ) -> Schedule[TokenPlan]:
         """The plans of a sampling: one, or with shift one for every place of the grid."""
-        return token_schedule(columns, rows, latent_frames, self.family, self.settings, denoiser)
+        pipe = self._pipe()
+        return token_schedule(
+            columns, rows, latent_frames, self.family, self.settings, denoiser,
+            steps=pipe is None or _tells_steps(pipe),
+        )  # fmt: skip
 
     def _scheduler(self) -> Any:
         return getattr(self._pipe(), "scheduler", None)
@@ -142,7 +145,7 @@ def apply_hex_tiling(
     span: float = DEFAULT_SPAN,
     rotation: float | None = None,
     origin: tuple[float, float] | None = None,
-    tile_sizes: int = TILE_SIZES,
+    tile_sizes: int | None = None,
     exchange: str = "step",
     order: str = "block-major",
     window: int | None = None,
@@ -154,7 +157,7 @@ def apply_hex_tiling(
     guide_steps: int = 0,
     kernel: str = DEFAULT_KERNEL,
     blend: str = "mean",
-    shift: str = "none",
+    shift: str = "auto",
     shift_seed: int = 0,
     tile_vae: bool = True,
     on_tile: OnTile | None = None,
@@ -164,12 +167,14 @@ def apply_hex_tiling(
     pipe       a pipeline of Wan (VACE too), LTX-Video, LTX-2, HunyuanVideo or HunyuanVideo 1.5,
                or MiniMax-H3's modular pipeline with its components loaded
     hex_res    H3 resolution 0..15, or "auto": the coarsest grid whose tile fits the budget
-    overlap    px shared along every cell edge (None: 4 tokens, 3 of 32 px; 0: hard)
+    overlap    px shared along every cell edge (None: 2 tokens, or 4, 3 of 32 px, where the grid
+               stays; 0: hard)
     halo       px of context that a tile sees beyond its cell (None: half the default overlap)
     budget     share of the frame's tokens ("25%"), or bytes for a step's activations ("2GiB")
     shape      hex | rect (the baseline) | none (one tile: bit-identical to no tiling)
     span, rotation, origin   of the grid over the frame, see h3video.tiling.tokens
-    tile_sizes at most so many different token counts among the tiles (1: one shape, one compile)
+    tile_sizes at most so many different token counts among the tiles (1: one shape, one compile;
+               None: 3, or 8 over all places of a grid that moves)
     exchange   step | block, see h3video.tiling.fuse
     order      block-major only: weights are read once per step
     window, window_overlap   latent frames that a tile takes at a time (None: all of them), and
@@ -182,8 +187,9 @@ def apply_hex_tiling(
                from noise. Wan and HunyuanVideo; such a step reads the weights twice
     kernel     linear | smoothstep | cosine | gaussian: the fade's curve across the overlap
     blend      mean only here: variance is for crops (ComfyUI), see h3video.blend.variance
-    shift      none | step: the grid lies elsewhere at every step, so that seams never stay; then
-               overlap None is 0 and any overlap is taken as it is, see h3video.tiling.shift
+    shift      step: the grid lies elsewhere at every step, so that seams never stay, and any
+               overlap is taken as it is, see h3video.tiling.shift | none | auto: step where the
+               scheduler tells its steps
     shift_seed 0 or more: where it lies
     tile_vae   decode in crops with hexagonal seams, too, where the VAE can
     on_tile    called with ("denoise" | "decode", share of a forward pass or of the frame)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .nano_variants import HALF, HEXAGONS, PATHS, RECTANGLES, SAME, SQUARES, UNTILED
+from .nano_variants import HEXAGONS, PATHS, RECTANGLES, SAME, SQUARES, UNTILED
 
 Rows = list[dict[str, Any]]
 
@@ -125,13 +125,8 @@ def ratio_table(data: dict[str, Any]) -> str:
     return table(head, out)
 
 
-def base_of(option: str) -> str:
-    """What an option is compared with: the default, in tiles as large."""
-    return HALF if option.endswith(HALF) else HEXAGONS
-
-
 def methods_table(data: dict[str, Any]) -> str:
-    """Options, each against the default in tiles as large, in pairs over seeds."""
+    """Options, each against the default, in pairs over seeds."""
     rows, out = data["rows"], []
     for name, where in places(rows):
         options = dict.fromkeys(
@@ -139,7 +134,7 @@ def methods_table(data: dict[str, Any]) -> str:
             if r["group"] == "methods" and all(r[k] == v for k, v in where.items())
         )  # fmt: skip
         for option in [HEXAGONS, *options] if options else []:
-            found, base = (of(rows, variant=v, **where) for v in (option, base_of(option)))
+            found, base = (of(rows, variant=v, **where) for v in (option, HEXAGONS))
             if len(found.keys() & base.keys()) < 2:
                 continue
             one = next(iter(found.values()))

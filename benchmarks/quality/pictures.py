@@ -10,7 +10,7 @@ import numpy as np
 from . import photos
 from .field_runs import SIDE
 from .fields import FIELDS, damaged
-from .nano_variants import UNTILED
+from .nano_variants import PREVIOUS, UNTILED
 from .tilings import HEXAGONS, RECTANGLES, tiling
 
 Array = Any
@@ -62,12 +62,11 @@ NANO_WIDTH = 320
 
 SHOWN = {
     "noise": (UNTILED, RECTANGLES, HEXAGONS, "guide_steps=2"),
-    "upscaled": (UNTILED, RECTANGLES, HEXAGONS, "shift=step, halo 0"),
+    "upscaled": (UNTILED, RECTANGLES, HEXAGONS, PREVIOUS),
 }  # fmt: skip
 
-
-GROUP = {"noise": "noise", "upscaled": "first"}
-"""Where the options are defined, see nano_variants.methods."""
+DRAWN = {"noise": ("3x, noise", "noise"), "upscaled": ("3x", "grid")}
+"""The canvas, and where the options are defined: see nano_variants.methods."""
 
 
 def nano(folder: Path, seed: int = NANO_SEED) -> Path:
@@ -77,10 +76,11 @@ def nano(folder: Path, seed: int = NANO_SEED) -> Path:
     from .nano_runs import clip_of
     from .nano_variants import CANVASES, main, methods
 
-    canvas, rows = CANVASES["3x"], []
-    height = round(NANO_WIDTH * canvas.large[1] / canvas.large[0])
+    rows = []
     for path, names in SHOWN.items():
-        settings = {v.name: v.settings for v in (*main(canvas), *methods(canvas, GROUP[path]))}
+        canvas, group = CANVASES[DRAWN[path][0]], DRAWN[path][1]
+        height = round(NANO_WIDTH * canvas.large[1] / canvas.large[0])
+        settings = {v.name: v.settings for v in (*main(canvas), *methods(canvas, group))}
         clips = [clip_of(canvas, path, seed, settings.get(n), WORK) for n in names]
         frames = [images(clip)[len(clip) // 2].resize((NANO_WIDTH, height)) for clip in clips]
         rows.append([np.asarray(frame) / 255.0 for frame in frames])

@@ -19,7 +19,7 @@ from h3video.blend.kernels import KERNELS
 from . import nano_tables, stats, store
 from .nano_tables import table
 from .targets import Parts, fewer, targets_table
-from .tilings import HEXAGONS, RECTANGLES
+from .tilings import HEXAGONS, KERNEL, RECTANGLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "quality.md"
 
@@ -144,10 +144,10 @@ def _kernels(data: dict[str, Any]) -> str:
         return "*Not run.*"
     for kernel in KERNELS:
         found = {(f, t): {"field": f, "tiling": f"{HEXAGONS} {t}"}
-                 for f in ("tint", "texture") for t in (kernel, KERNELS[0])}  # fmt: skip
+                 for f in ("tint", "texture") for t in (kernel, KERNEL)}  # fmt: skip
 
         def to_default(field: str, key: str, found: Any = found, kernel: str = kernel) -> Any:
-            base = select(rows, key, **found[field, KERNELS[0]])
+            base = select(rows, key, **found[field, KERNEL])
             return stats.ratio(select(rows, key, **found[field, kernel]), base)
 
         out.append(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .nano_tables import COMPARED, PULSE, base_of, beyond, doubled, of, over, places, ratio, table
-from .nano_variants import HEXAGONS, UNTILED
+from .nano_tables import COMPARED, PULSE, beyond, doubled, of, over, places, ratio, table
+from .nano_variants import HEXAGONS, PREVIOUS, UNTILED
 from .tilings import HEXAGONS as FIELD_HEXAGONS
 from .tilings import RECTANGLES as FIELD_RECTANGLES
 
@@ -108,14 +108,17 @@ def _nano(parts: Parts) -> Iterator[Line]:
                 yield ("FLIP on the embedded model lower than rectangles' at equal tokens "
                        f"({name}; {what})", str(found), found.high < 1.0)  # fmt: skip
     for name, where in places(rows):
-        for option in sorted({r["variant"] for r in rows if r["variant"].startswith("shift")}):
-            found, base = (of(rows, variant=v, **where) for v in (option, base_of(option)))
-            tokens = next((r["tokens"] for r in found.values()), 9.0)
-            if len(found.keys() & base.keys()) >= 2 and tokens <= 1.105:
-                flip = ratio(found, base, "flip")
-                yield (f"a grid that moves each step: the default's FLIP at 1.10 of the frame's "
-                       f"tokens ({name}; {option})", f"{flip} at x{tokens:.2f}",
-                       flip.low <= 1.0)  # fmt: skip
+        base = of(rows, variant=PREVIOUS, **where)
+        for option in (HEXAGONS, "halo 8"):
+            found = of(rows, variant=option, **where)
+            if len(found.keys() & base.keys()) >= 2:
+                flip, tokens = ratio(found, base, "flip"), next(iter(found.values()))["tokens"]
+                still = next(iter(base.values()))["tokens"]
+                what = "the default" if option == HEXAGONS else option
+                yield ("a grid that moves each step: the FLIP of the default before it at 1.10 of "
+                       f"the frame's tokens ({name}; {what})",
+                       f"{flip} at x{tokens:.2f} instead of x{still:.2f}",
+                       flip.low <= 1.0 and tokens <= 1.10)  # fmt: skip
     for name, where in places(rows):
         found = of(rows, variant=HEXAGONS, **where)
         count = sum(r["subjects"] > 1 for r in found.values())

@@ -29,7 +29,7 @@ from benchmarks.quality.nano_variants import (
 from h3video.nano.data import render
 from h3video.nano.follow import held_out_scenes
 
-SMALL = Canvas(factor=2, budget=0.5)
+SMALL = Canvas(factor=2, budget=0.4)
 STAGE = {path: Stage(SMALL, path, ("main",)) for path in PATHS}
 
 
@@ -41,10 +41,11 @@ def test_rectangles_run_as_many_tokens_as_hexagons(name):
     canvas = CANVASES[name]
     hexes, rects = (plan(canvas, v.settings) for v in main(canvas))
     assert (hexes.shape, rects.shape) == ("hex", "rect")
-    assert rects.tokens_run == pytest.approx(hexes.tokens_run, rel=0.04)
+    moving = [schedule(canvas, v.settings) for v in main(canvas)]
+    assert moving[1].price == pytest.approx(moving[0].price, rel=0.02)
     assert (rects.overlap, rects.halo) == (hexes.overlap, hexes.halo)
     assert max(hexes.share, rects.share) <= canvas.budget
-    assert rects.share == pytest.approx(hexes.share, rel=0.1)
+    assert moving[1].largest.share == pytest.approx(moving[0].largest.share, rel=0.02)
     assert not hexes.single
 
 
@@ -80,11 +81,12 @@ def test_every_stage_differs_from_untiled_and_names_are_unique():
 def test_a_fingerprint_is_that_of_the_plan():
     base = fingerprint(SMALL, {"budget": 0.5})
     assert base == fingerprint(SMALL, {"budget": 0.5})
-    others = [{"budget": 0.4}, {"budget": 0.5, "halo": 64.0}, {"budget": 0.5, "kernel": "linear"},
-              {"budget": 0.5, "shift": "step"}]  # fmt: skip
+    others = [{"budget": 0.4}, {"budget": 0.5, "halo": 64.0}, {"budget": 0.5, "kernel": "cosine"},
+              {"budget": 0.5, "shift": "none"}]  # fmt: skip
     assert len({base, *(fingerprint(SMALL, s) for s in others)}) == 1 + len(others)
     halo = plan(SMALL, {"budget": 0.5}).halo
-    assert fingerprint(SMALL, {"budget": 0.5, "halo": halo}) == base  # the same plan
+    assert fingerprint(SMALL, {"budget": 0.5, "halo": halo}) == base  # the same plans
+    assert fingerprint(SMALL, {"budget": 0.5, "shift": "step"}) == base
     assert fingerprint(SMALL, None) == UNTILED
 
 
@@ -93,7 +95,8 @@ def test_owners_are_the_tiles_of_the_largest_weight():
     owner = owners(p)
     assert owner.shape == (p.height, p.width)
     counts = np.bincount(owner[8::16, 8::16].ravel(), minlength=len(p.tiles))
-    assert counts.tolist() == [t.owned for t in p.tiles]
+    # Where a tile owns two of three cells that meet, its weight may be the largest on the third.
+    assert np.abs(counts - [t.owned for t in p.tiles]).max() <= 1
 
 
 # ---- drawing, without the model ----
@@ -122,6 +125,10 @@ class Brush:
         return np.concatenate([half, half], 2) * 0.97
 
 
+def settings_of(row):
+    return next(v.settings for v in main(SMALL) if v.name == row["variant"])
+
+
 def test_what_is_measured(tmp_path):
     brush = Brush()
     rows = list(work(Task(SMALL, "upscaled", 1, STAGE["upscaled"].variants), tmp_path, brush))
@@ -130,8 +137,9 @@ def test_what_is_measured(tmp_path):
     assert [r["flip"] > 0.05 for r in rows] == [False, True, True]
     assert rows[0]["line"] == rows[0]["pulse"] == rows[0]["drift"] == 0
     for r in rows[1:]:
-        p = plan(SMALL, next(v.settings for v in main(SMALL) if v.name == r["variant"]))
-        assert (r["tiles"], r["share"], r["tokens"]) == (len(p.tiles), p.share, p.price)
+        plans = schedule(SMALL, settings_of(r))
+        p = plans.largest
+        assert (r["tiles"], r["share"], r["tokens"]) == (len(p.tiles), p.share, plans.price)
         assert r["flicker"] >= 0
     assert brush.drawn[0] == ("small", 1)
     # Later variants find the small and the untiled clip on the shelf.

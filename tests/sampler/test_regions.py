@@ -42,7 +42,7 @@ def test_the_same_prompt_everywhere_is_no_region_at_all(tiny, family):
     regional = with_regions(prompt, (prompt, half(size_of(tiny, family))))
     got = tiny.sample(tiling, family, positive=regional)
     for a, b in zip(got, plain):
-        assert (a - b).norm() <= 1e-4 * b.norm()
+        assert (a - b).norm() <= 2e-4 * b.norm()
 
 
 @pytest.mark.parametrize("family", family_parameters())

@@ -2,8 +2,9 @@
 
     python docs/make_tiles_picture.py
 
-The default plan of Wan at 1280x704. Left: all tiles, each with its own colour, mixed by the
-weights that blend them. Right: one tile: the tokens that it runs, and its weight on them.
+The default plan of Wan at 1280x704. Left: all tiles of a step, each with its own colour, mixed by
+the weights that blend them, and the seams of the next step. Right: one tile: the tokens that it
+runs, and its weight on them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from h3video.models import WAN
 from h3video.render.pictures import FAINT, INK, LINE, PAPER, save_png, tile_edges
-from h3video.tiling.tokens import TokenPlan, plan_token_tiles
+from h3video.tiling.settings import HexSettings
+from h3video.tiling.shift import token_schedule
+from h3video.tiling.tokens import TokenPlan
 
 TARGET = Path(__file__).parent / "img" / "tiles.png"
 COLOURS = ((86, 156, 214), (206, 120, 92), (120, 178, 104), (190, 160, 80), (160, 120, 190),
@@ -46,10 +49,14 @@ def enlarged(colours: Any) -> Image.Image:
     return Image.fromarray(picture.clip(0, 255).astype(np.uint8))
 
 
-def all_tiles(plan: TokenPlan, weights: list[Any]) -> Image.Image:
-    """The tiles' colours mixed by their weights."""
+def all_tiles(plan: TokenPlan, weights: list[Any], following: TokenPlan) -> Image.Image:
+    """The tiles' colours mixed by their weights, and the seams of the plan that follows."""
     mixed = sum(w[..., None] * np.array(c) for w, c in zip(weights, cycle(COLOURS)))
-    return outlined(enlarged(np.asarray(mixed, np.float64)), plan)
+    picture = outlined(enlarged(np.asarray(mixed, np.float64)), plan)
+    draw, scale = ImageDraw.Draw(picture), TOKEN / plan.family.token_px
+    for ends in tile_edges(following.grid, [t.cells for t in following.tiles])[0]:
+        draw.line([(x * scale, y * scale) for x, y in ends], fill=UNSEEN, width=1)
+    return picture
 
 
 def one_tile(plan: TokenPlan, weights: list[Any], number: int) -> Image.Image:
@@ -74,19 +81,21 @@ def outlined(picture: Image.Image, plan: TokenPlan) -> Image.Image:
 
 def main() -> None:
     """Write the picture."""
-    plan = plan_token_tiles(1280, 704, 81, WAN)
+    schedule = token_schedule(*WAN.token_grid(1280, 704), WAN.latent_frames(81), WAN, HexSettings())
+    plan = schedule.at(0)
     weights = maps(plan)
     centre = plan.grid.cell_at(plan.width / 2, plan.height / 2)
     middle = next(i for i, tile in enumerate(plan.tiles) if centre in tile.cells)
     runs = len(plan.tiles[middle].tokens)
-    left, right = all_tiles(plan, weights), one_tile(plan, weights, middle)
+    left, right = all_tiles(plan, weights, schedule.at(1)), one_tile(plan, weights, middle)
     page = Image.new("RGB", (2 * left.width + 3 * GAP, left.height + GAP + FOOT), PAPER)
     page.paste(left, (GAP, GAP))
     page.paste(right, (left.width + 2 * GAP, GAP))
     draw, font = ImageDraw.Draw(page), ImageFont.load_default(size=17)
     texts = (
         f"{len(plan.tiles)} tiles of {len(plan.grid.cells)} cells (white: between tiles). Where "
-        f"colours mix,\ntiles share: {plan.overlap:.0f} px, four tokens. Weights sum to one.",
+        f"colours mix, {plan.overlap:.0f} px,\ntiles share; weights sum to one. Dark: where the "
+        "next step has its seams.",
         f"One tile. Coloured: what it gives to the frame. Grey: context that it only sees. Dark:\n"
         f"not run. It runs {runs / plan.columns / plan.rows:.0%} of the tokens, the largest tile "
         f"{plan.share:.0%}.",

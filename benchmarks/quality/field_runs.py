@@ -14,6 +14,7 @@ from h3video.blend.kernels import KERNELS
 from . import photos
 from .fields import FIELDS, damaged
 from .measures import colour_drift, flip, junction_error, junctions, seam_energy, variance_dip
+from .measures.seams import ANGLES
 from .tilings import HEXAGONS, RECTANGLES, Tiling, tiling
 from .workers import pool as workers_pool
 
@@ -63,13 +64,17 @@ class FieldRow:
 
 
 def measure(source: str, picture: Any, t: Tiling, field: str, seed: int,
-            seams_only: bool = False) -> FieldRow:  # fmt: skip
-    """Damage a picture and measure it against itself."""
+            seams_only: bool = False, angles: int = ANGLES) -> FieldRow:  # fmt: skip
+    """Damage a picture and measure it against itself.
+
+    angles   directions that seams are looked for along; 1 leaves out what needs more
+    """
     found = damaged(picture, t, FIELDS[field], seed)
-    seams, points, nan = seam_energy(found, picture), junctions(t.owner), float("nan")
+    seams, points, nan = seam_energy(found, picture, angles), junctions(t.owner), float("nan")
+    turned = (seams.chance, seams.angle, seams.worst) if angles > 1 else (nan, nan, nan)
     return FieldRow(
         source, field, round(t.overlap), t.name, t.side, seed, seams.total, seams.axis, seams.line,
-        seams.chance, seams.angle, seams.worst, nan if seams_only else flip(found, picture),
+        *turned, nan if seams_only else flip(found, picture),
         junction_error(found, picture, points, RADIUS), len(points),
         nan if seams_only else colour_drift(found, picture).part,
         variance_dip(found, picture, t.largest) if field == "texture" else nan,
@@ -83,7 +88,7 @@ def run_seed(seed: int, fields: Sequence[str] = tuple(FIELDS),
     name = names[seed % len(names)]
     picture = photos.nano_frames()[seed % len(names)] if nano else photos.photo(name)
     return [
-        measure(name, picture, _tiling(kind, overlap), field, seed)
+        measure(name, picture, _tiling(kind, overlap), field, seed, angles=1)
         for field in fields for overlap in overlaps for kind in (RECTANGLES, HEXAGONS)
     ]  # fmt: skip
 

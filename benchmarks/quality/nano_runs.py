@@ -41,17 +41,28 @@ def look(clip: Array, untiled: Array, scene: Any, owner: Array | None) -> Row:
 
     owner   the tile of each pixel, [h, w]; None: one tile
     """
+    seen = measure(to_bytes(clip))
+    return {
+        **(dict.fromkeys(APART, 0.0) if clip is untiled else apart(clip, untiled, owner)),
+        "step": pulse(clip).frame, "subjects": count_subjects(clip, scene.ground),
+        "colour": seen.colour == scene.colour, "ground": seen.ground == scene.ground,
+        "direction": seen.direction == scene.direction,
+    }  # fmt: skip
+
+
+APART = ("flip", "total", "axis", "line", "pulse", "flicker", "drift")
+"""Measures of how far a clip is from the untiled one."""
+
+
+def apart(clip: Array, untiled: Array, owner: Array | None) -> Row:
+    """Those measures; FLIP of every second frame, seams of the middle one."""
     middle = len(clip) // 2
     seams = seam_energy(clip[middle], untiled[middle], angles=1)
     steps = pulse(clip, untiled, owner)
-    seen = measure(to_bytes(clip))
     return {
-        "flip": flip(clip[::2], untiled[::2]), "total": seams.total, "axis": seams.axis,
-        "line": seams.line, "pulse": steps.frame, "flicker": steps.cell, "step": pulse(clip).frame,
+        "flip": flip(clip[1::2], untiled[1::2]), "total": seams.total, "axis": seams.axis,
+        "line": seams.line, "pulse": steps.frame, "flicker": steps.cell,
         "drift": colour_drift(clip, untiled).part,
-        "subjects": count_subjects(clip, scene.ground),
-        "colour": seen.colour == scene.colour, "ground": seen.ground == scene.ground,
-        "direction": seen.direction == scene.direction,
     }  # fmt: skip
 
 

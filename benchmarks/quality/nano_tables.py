@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from . import stats
-from .nano_variants import HEXAGONS, PATHS, RECTANGLES, SAME, SQUARES, UNTILED
+from .nano_variants import (
+    HEXAGONS,
+    PATHS,
+    RECTANGLES,
+    RECTANGLES_STAY,
+    SAME,
+    SQUARES,
+    STAYS,
+    UNTILED,
+)
 
 Rows = list[dict[str, Any]]
 
@@ -102,7 +111,7 @@ def main_table(data: dict[str, Any]) -> str:
     return table(head, out)
 
 
-COMPARED = ((HEXAGONS, RECTANGLES), (SAME, SQUARES))
+COMPARED = ((HEXAGONS, RECTANGLES), (STAYS, RECTANGLES_STAY), (SAME, SQUARES))
 
 
 def ratio_table(data: dict[str, Any]) -> str:

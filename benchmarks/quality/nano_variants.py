@@ -142,6 +142,8 @@ def main(canvas: Canvas) -> tuple[Variant, ...]:
 PREVIOUS = "shift=none, halo 48, smoothstep"
 """The default until this lab: what a moving grid's overlap was to be compared with."""
 
+STAYS, RECTANGLES_STAY = "shift=none", "rectangles, shift=none"
+
 SQUARES, SAME = "squares", "hexagons of their area"
 PAIR_SIDE, PAIR_HALO, PAIR_TURN = 96.0, 48.0, 15.0
 
@@ -158,25 +160,26 @@ def pairs(canvas: Canvas) -> tuple[Variant, ...]:
 
 
 def methods(canvas: Canvas, group: str) -> tuple[Variant, ...]:
-    """The package's hexagons with one thing changed."""
+    """The package's hexagons with one thing changed; still: rectangles that stay."""
     changed: dict[str, dict[str, Settings]] = {
         "grid": {
             PREVIOUS: dict(shift="none", halo=48.0, kernel="smoothstep"),
             "halo 8": dict(halo=8.0),
         },
         "options": {
-            "shift=none": dict(shift="none"),
+            STAYS: dict(shift="none"),
             "overlap 0": dict(overlap=0.0),
             "kernel=smoothstep": dict(kernel="smoothstep"),
-            "rotation 19.1 (native)": dict(rotation=19.107),
-            "end_step=2": dict(end_step=2),
         },
         "noise": {
-            "shift=none": dict(shift="none"),
+            STAYS: dict(shift="none"),
             "guide_steps=2": dict(guide_steps=2),
             "start_step=2": dict(start_step=2),
         },
     }
+    if group == "still":
+        still = dict(budget=canvas.budget, shift="none", shape="rect")
+        return (Variant(RECTANGLES_STAY, "main", still),)
     base = dict(budget=canvas.budget)
     return tuple(Variant(n, "methods", {**base, **made}) for n, made in changed[group].items())
 
@@ -208,11 +211,11 @@ class Stage:
 
 STAGES = (
     Stage(CANVASES["3x"], "upscaled", ("main", "grid")),
-    Stage(CANVASES["3x, noise"], "noise", ("main", "noise")),
+    Stage(CANVASES["3x, noise"], "noise", ("main", "noise", "still")),
     Stage(CANVASES["4x"], "upscaled", ("main", "pairs", "grid")),
     Stage(CANVASES["2x"], "upscaled", ("main",)),
     Stage(CANVASES["2x, noise"], "noise", ("main",)),
     Stage(CANVASES["3x, half"], "upscaled", ("default",)),
-    Stage(CANVASES["3x"], "upscaled", ("options",)),
+    Stage(CANVASES["3x"], "upscaled", ("options", "still")),
 )
 """What matters most comes first: a run that is stopped has whole stages."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import stats
 from .nano_tables import COMPARED, PULSE, beyond, doubled, of, over, places, ratio, table
-from .nano_variants import HEXAGONS, PREVIOUS, UNTILED
+from .nano_variants import HEXAGONS, PREVIOUS, STAYS, UNTILED
 from .tilings import HEXAGONS as FIELD_HEXAGONS
 from .tilings import RECTANGLES as FIELD_RECTANGLES
 
@@ -94,6 +94,9 @@ def fewer(plans: list[dict[str, Any]], way: str, sizes: int = 3) -> list[float]:
     return [1 - c["hexagons"] / c[way] for c in cases.values() if c.keys() >= {"hexagons", way}]
 
 
+NAMES = {HEXAGONS: "plans within one budget", STAYS: "the same, grids that stay"}
+
+
 def _nano(parts: Parts) -> Iterator[Line]:
     data = parts["nano"]
     if not data:
@@ -104,7 +107,7 @@ def _nano(parts: Parts) -> Iterator[Line]:
             hexes, rects = (of(rows, variant=v, **where) for v in (a, b))
             if len(hexes.keys() & rects.keys()) >= 2:
                 found = ratio(hexes, rects, "flip")
-                what = f"{a} / {b}" if a != HEXAGONS else "plans within one budget"
+                what = NAMES.get(a, f"{a} / {b}")
                 yield ("FLIP on the embedded model lower than rectangles' at equal tokens "
                        f"({name}; {what})", str(found), found.high < 1.0)  # fmt: skip
     for name, where in places(rows):

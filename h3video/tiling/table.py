@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from .sequence import Sequence, TileIndex, tile_index
+from .shift import PLACES
 from .tokens import TokenPlan
 from .windows import TimeWindow
 
@@ -123,7 +124,7 @@ class TileTable:
 class Tables:
     """The last few index tables, so that steps and prompts do not build them anew."""
 
-    def __init__(self, most: int = 8) -> None:
+    def __init__(self, most: int = 4 * PLACES) -> None:  # prompts of four lengths or models
         self.most = most
         self._tables: list[TileTable] = []
 

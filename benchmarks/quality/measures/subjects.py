@@ -45,7 +45,8 @@ def ground_distance(clip: Array, ground: str) -> Array:
     A ground mixes a dark and a light tone: a line in L*a*b*, fitted to the nearest pixels.
     """
     lab = to_lab(_bytes(clip))
-    pixels = lab[:, ::2, ::2].reshape(-1, 3)
+    step = max(2, lab.shape[1] // 72)  # enough pixels to fit a line to
+    pixels = lab[:, ::step, ::step].reshape(-1, 3)
     base = np.array(GROUNDS[ground], np.float32)
     dark, light = to_lab(base * 0.72), to_lab(base + 0.22 * (255.0 - base))
     half = float(np.linalg.norm(light - dark)) / 2.0

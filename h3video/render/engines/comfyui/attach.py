@@ -14,7 +14,7 @@ import torch
 from ....errors import UsageError
 from ....tiling.guide import shrink_factor
 from ....tiling.settings import NO_VARIANCE, HexSettings
-from ....tiling.shift import PLACES, Schedule, token_schedule
+from ....tiling.shift import Schedule, token_schedule
 from ....tiling.table import Tables
 from ....tiling.tokens import TokenPlan
 from ..describe import describe, describe_schedule
@@ -92,7 +92,7 @@ class TokenTiling:
     def __init__(self, settings: HexSettings, family: type[Family]) -> None:
         self.settings = settings
         self.family = family
-        self.tables = Tables(8 if settings.shift == "none" else 4 * PLACES)
+        self.tables = Tables()
         self.progress = Progress()
         self.measure = False
         self.own_seconds = 0.0

@@ -11,7 +11,6 @@ from torch import Tensor
 from ....errors import UsageError
 from ....tiling.fuse import Streams, TileRunner
 from ....tiling.guide import shrink_factor
-from ....tiling.shift import PLACES
 from ....tiling.table import Tables, Tile
 from ....tiling.tokens import TokenPlan
 from .families.base import Args, Family
@@ -133,7 +132,7 @@ class TiledTransformer:
         self.transformer = transformer
         self.family = family
         self.video = tiling.family
-        self.tables = Tables(8 if tiling.settings.shift == "none" else 4 * PLACES)
+        self.tables = Tables()
         self.current: Pass | None = None
         self._wrap()
 

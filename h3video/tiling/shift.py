@@ -148,7 +148,7 @@ def token_schedule(
     return _moving(columns, rows, latent_frames, family, s.shift_seed, **named)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=12)
 def _moving(
     columns: int, rows: int, latent_frames: int, family: VideoFamily, seed: int, **settings: Any
 ) -> Schedule[TokenPlan]:

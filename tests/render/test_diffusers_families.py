@@ -331,6 +331,16 @@ def test_steps_need_a_scheduler_that_tells_them(make_tiny):
         h3video.apply_hex_tiling(make_tiny("wan").pipe, start_step=1)
 
 
+def test_the_grid_stays_where_steps_are_not_told(make_tiny):
+    tiny = make_tiny("wan")
+    tiling = h3video.apply_hex_tiling(tiny.pipe, hex_res=3)
+    tiny.run()
+    (plan,) = tiling.plans
+    assert plan.overlap == 64.0 and len(plan.tiles) > 1
+    with pytest.raises(UsageError, match="does not tell its step"):
+        h3video.apply_hex_tiling(tiny.pipe, hex_res=3, shift="step")
+
+
 def test_both_transformers_of_wan_2_2(tiny_pipe, run_pipe, make_tiny):
     import diffusers
 

@@ -188,6 +188,26 @@ def test_the_log_states_the_largest_and_the_mean(tiny, caplog):
     assert f"moves every step, through {PLACES} places" in line and "mean price" in line
 
 
+def test_the_grid_stays_where_the_sampler_does_not_tell_its_steps(tiny):
+    from comfy.patcher_extension import WrappersMP
+
+    def silent(executor, *args, **kwargs):
+        def less(value):
+            told = isinstance(value, dict) and "sample_sigmas" in value
+            return {k: v for k, v in value.items() if k != "sample_sigmas"} if told else value
+
+        return executor(*map(less, args), **{k: less(v) for k, v in kwargs.items()})
+
+    model = tiny.wan()
+    model.add_wrapper_with_key(WrappersMP.DIFFUSION_MODEL, "silent", silent)
+    tiling = attach(model, settings(hex_res=3))
+    tiny.sample(tiling, "wan", steps=3)
+    (plan,) = tiling.h3video_tiling.plans
+    assert plan.overlap == 64.0 and len(plan.tiles) > 1
+    with pytest.raises(UsageError, match="shift=step needs a sampler that tells its sigmas"):
+        tiny.sample(attach(model, settings(hex_res=3, shift="step")), "wan", steps=3)
+
+
 def test_a_walk_refuses_it_and_the_others(tiny):
     from h3video.render.engines.comfyui.walk import WalkOptions, WalkSampler
 

@@ -260,7 +260,8 @@ def _tiling(args: argparse.Namespace) -> dict[str, Any]:
     if args.window is not None:
         found["window_overlap"] = args.window_overlap
     if found and args.no_tiles:
-        raise UsageError(f"--no-tiles and --{next(iter(found))} are given; use one of them")
+        option = {"shift": "grid-shift"}.get(first := next(iter(found)), first.replace("_", "-"))
+        raise UsageError(f"--no-tiles and --{option} are given; use one of them")
     return found
 
 

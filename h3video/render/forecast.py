@@ -58,7 +58,8 @@ def tiler(ask: Ask, share: float) -> Tiles | None:
 def wanted_tiles(ask: Ask, settings: Mapping[str, Any]) -> Tiles:
     """The tiles that a person asked for. Raises UsageError when they cannot be planned."""
     given = {k: v for k, v in settings.items() if v is not None}
-    named = {k: v for k, v in given.items() if k != "exchange"}
+    # As the node H3 Hex Tiles calls its inputs.
+    named = {"grid_shift" if k == "shift" else k: v for k, v in given.items() if k != "exchange"}
     return tiles_of(_largest(ask, given), named)
 
 

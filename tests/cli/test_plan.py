@@ -43,6 +43,8 @@ def test_exit_codes(capsys):
         (["nano", "--machine", "toaster"], "machine 'toaster' is unknown"),
         (["nano", "--lora", "3"], "write a unit"),
         (["nano", "--no-tiles", "--budget", "25%"], "--no-tiles and --budget"),
+        (["nano", "--no-tiles", "--grid-shift", "none"], "--no-tiles and --grid-shift"),
+        (["nano", "--no-tiles", "--tile-sizes", "2"], "--no-tiles and --tile-sizes"),
         (["nano", "--calibrate", "gone.json"], "cannot be read"),
         (["nano", "-o", "plan.txt"], "is no .png"),
     ],
@@ -105,6 +107,17 @@ def test_tiles_show(capsys):
     (quarter, _), (window, _) = activations("--budget", "25%"), activations("--window", 8)
     assert none is None and tiles["runs"] > 1 and quarter < half < whole and window < whole
     assert activations("--no-tiles")[0] == whole
+
+
+def test_the_plan_is_that_of_a_grid_that_moves_unless_it_stays(capsys):
+    def told(*more):
+        _, out, _ = run(capsys, *SMALL, "--size", "1280x720", "--budget", "25%", "--json", *more)
+        return json.loads(out)["tiles"]
+
+    assert told() == {**told("--grid-shift", "auto"), "settings": told()["settings"]}
+    moving, still = told(), told("--grid-shift", "none")
+    assert moving["tokens"] < still["tokens"]
+    assert still["settings"]["grid_shift"] == "none"  # the node's name for it
 
 
 def test_flags_of_the_runtime(capsys):

@@ -19,7 +19,7 @@ PROMPT ?= a red circle moves left over blue waves
 .PHONY: demo test native dist fuzz bench lab lint clean soak
 
 demo: $(VENV)/.demo native
-	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33
+	$(BIN)/h3video render "$(PROMPT)" -o demo/demo.mp4 --width 480 --height 288 --frames 33 --guide-steps 12
 
 # ComfyUI needs torchvision, whose wheel breaks transformers beside a CPU torch: a venv of its own.
 test: $(VENV)/.test $(COMFY_VENV)/.ready native lint

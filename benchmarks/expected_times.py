@@ -19,7 +19,7 @@ from h3video.models import HUNYUAN, HUNYUAN_15, LTX2, MINIMAX_H3, WAN
 from h3video.models.family import DenoiserShape
 from h3video.models.minimax_h3 import shape as minimax_shape
 from h3video.tiling.settings import HexSettings
-from h3video.tiling.shift import token_schedule
+from h3video.tiling.shift import clip_schedule
 from h3video.tiling.tokens import TokenPlan
 
 
@@ -83,10 +83,7 @@ def attention_part(plan: TokenPlan) -> float:
 def row(model: str, width: int, height: int, frames: int) -> tuple[str, ...]:
     """One line of the table."""
     family, shape = MODELS[model]
-    plans = token_schedule(
-        *family.token_grid(width, height), family.latent_frames(frames), family, HexSettings(),
-        shape(frames),
-    )  # fmt: skip
+    plans = clip_schedule(width, height, frames, family, HexSettings(), shape(frames))
     plan = plans.largest
     mine, full = plan.activation_bytes(), plan.untiled_bytes()
     assert mine and full

@@ -19,7 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from h3video.models import WAN
 from h3video.render.pictures import FAINT, INK, LINE, PAPER, save_png, tile_edges
 from h3video.tiling.settings import HexSettings
-from h3video.tiling.shift import token_schedule
+from h3video.tiling.shift import clip_schedule
 from h3video.tiling.tokens import TokenPlan
 
 TARGET = Path(__file__).parent / "img" / "tiles.png"
@@ -81,7 +81,7 @@ def outlined(picture: Image.Image, plan: TokenPlan) -> Image.Image:
 
 def main() -> None:
     """Write the picture."""
-    schedule = token_schedule(*WAN.token_grid(1280, 704), WAN.latent_frames(81), WAN, HexSettings())
+    schedule = clip_schedule(1280, 704, 81, WAN, HexSettings())
     plan = schedule.at(0)
     weights = maps(plan)
     centre = plan.grid.cell_at(plan.width / 2, plan.height / 2)

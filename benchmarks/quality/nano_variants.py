@@ -18,7 +18,7 @@ import numpy as np
 
 from h3video.models.wan import WAN
 from h3video.tiling.settings import HexSettings
-from h3video.tiling.shift import Schedule, token_schedule
+from h3video.tiling.shift import Schedule, clip_schedule
 from h3video.tiling.tokens import TokenPlan
 
 from .tilings import ALIGNED, span_of
@@ -99,11 +99,7 @@ class Variant:
 
 def schedule(canvas: Canvas, settings: Mapping[str, Any]) -> Schedule[TokenPlan]:
     """The plans of a sampling at the large size."""
-    width, height = canvas.large
-    return token_schedule(
-        *WAN.token_grid(width, height), WAN.latent_frames(canvas.frames), WAN,
-        HexSettings(**settings),
-    )  # fmt: skip
+    return clip_schedule(*canvas.large, canvas.frames, WAN, HexSettings(**settings))
 
 
 def plan(canvas: Canvas, settings: Mapping[str, Any]) -> TokenPlan:

@@ -66,13 +66,11 @@ def wanted_tiles(ask: Ask, settings: Mapping[str, Any]) -> Tiles:
 def _largest(ask: Ask, settings: Mapping[str, Any]) -> TokenPlan:
     """The plan of a clip; with a grid that moves, the largest of its plans."""
     from ..tiling.settings import HexSettings
-    from ..tiling.shift import token_schedule
+    from ..tiling.shift import clip_schedule
 
-    family = ask.spec.family
-    family.check(ask.width, ask.height, ask.frames)
-    return token_schedule(
-        *family.token_grid(ask.width, ask.height), family.latent_frames(ask.frames), family,
-        HexSettings(**settings), ask.spec.denoiser,
+    return clip_schedule(
+        ask.width, ask.height, ask.frames, ask.spec.family, HexSettings(**settings),
+        ask.spec.denoiser,
     ).largest  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from ..grid import DEFAULT_SPAN
 from ..models import DenoiserShape, VideoFamily
 from ..tiling import CropPlan, TokenPlan, plan_crop_tiles
 from ..tiling.settings import HexSettings
-from ..tiling.shift import Schedule, token_schedule
+from ..tiling.shift import Schedule, clip_schedule
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,8 @@ class RenderJob:
 
     def token_schedule(self, family: VideoFamily, denoiser: DenoiserShape) -> Schedule[TokenPlan]:
         """The denoiser's plans: one, or one for every place of a grid that moves."""
-        family.check(self.width, self.height, self.frames)
         settings = HexSettings(**self.tiling())
-        columns, rows = family.token_grid(self.width, self.height)
-        frames = family.latent_frames(self.frames)
-        return token_schedule(columns, rows, frames, family, settings, denoiser)
+        return clip_schedule(self.width, self.height, self.frames, family, settings, denoiser)
 
     def crop_plan(self, family: VideoFamily) -> CropPlan:
         """The decoder's plan."""

@@ -148,6 +148,17 @@ def token_schedule(
     return _moving(columns, rows, latent_frames, family, s.shift_seed, **named)
 
 
+def clip_schedule(
+    width: int, height: int, frames: int, family: VideoFamily, settings: HexSettings,
+    denoiser: DenoiserShape | None = None,
+) -> Schedule[TokenPlan]:  # fmt: skip
+    """The token plans of a clip in px and frames, legal for `family`; see token_schedule."""
+    family.check(width, height, frames)
+    return token_schedule(
+        *family.token_grid(width, height), family.latent_frames(frames), family, settings, denoiser
+    )
+
+
 @lru_cache(maxsize=12)
 def _moving(
     columns: int, rows: int, latent_frames: int, family: VideoFamily, seed: int, **settings: Any

@@ -164,12 +164,14 @@ def _moving(
     columns: int, rows: int, latent_frames: int, family: VideoFamily, seed: int, **settings: Any
 ) -> Schedule[TokenPlan]:
     auto = settings["hex_res"] == "auto"
-    budget = parse_budget(settings.pop("budget"))
+    asked = settings.pop("budget")
+    budget = parse_budget(asked)
     limit = DEFAULT_SHARE if budget is None and auto else budget
     sizes: int = settings.pop("tile_sizes")
 
     def attempt(part: float) -> Schedule[TokenPlan]:
-        own = budget if part == 1.0 or limit is None else _scaled(limit, part)
+        # As it was asked for, so that an error names what was typed.
+        own = asked if part == 1.0 or limit is None else _scaled(limit, part)
         still = plan_latent_tiles(
             columns, rows, latent_frames, family, narrow=True, budget=own,
             tile_sizes=min(sizes, TILE_SIZES), **settings,
@@ -189,7 +191,7 @@ def _moving(
             return (plan.activation_bytes() or 0) / limit
         return plan.share / limit
 
-    return _within(attempt, need, budget, auto)
+    return _within(attempt, need, asked, auto)
 
 
 def crop_schedule(
@@ -225,7 +227,7 @@ def crop_schedule(
         good = limit is None or fits is None or fits(plan.crop_columns, plan.crop_rows)
         return 0.0 if good else 1.01
 
-    return _within(attempt, need, budget, auto)
+    return _within(attempt, need, settings.budget, auto)
 
 
 def _moved(
@@ -250,7 +252,7 @@ def _worth(found: Plan, need: Callable[[Plan], float]) -> tuple[float, float, fl
 
 def _within(
     attempt: Callable[[float], Schedule[Plan]], need: Callable[[Plan], float],
-    budget: float | int | None, auto: bool,
+    budget: float | int | str | None, auto: bool,
 ) -> Schedule[Plan]:  # fmt: skip
     """The plans that keep to a budget wherever the grid lies.
 

@@ -223,6 +223,16 @@ def test_a_budget_in_bytes_is_kept_everywhere():
     assert max(p.activation_bytes() for p in found.plans) <= usual
 
 
+def test_a_budget_that_nothing_fits_is_named_as_it_was_asked_for():
+    from h3video.models import DenoiserShape
+
+    for shift in ("auto", "none"):
+        with pytest.raises(NothingFits, match="fits the budget 1KiB: the smallest has"):
+            schedule(HexSettings(shift=shift, budget="1KiB"), denoiser=DenoiserShape(256, 768, 6, 4))
+        with pytest.raises(NothingFits, match="fits the budget 1%: the smallest has"):
+            schedule(HexSettings(shift=shift, budget="1%"))
+
+
 def test_what_cannot_be_kept_is_refused_with_the_remedy():
     # Where it lies at first its largest tile is a token smaller than elsewhere.
     named = dict(hex_res=3, span=0.1, halo=16.0, overlap=32.0)

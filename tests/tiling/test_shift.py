@@ -226,9 +226,10 @@ def test_a_budget_in_bytes_is_kept_everywhere():
 def test_a_budget_that_nothing_fits_is_named_as_it_was_asked_for():
     from h3video.models import DenoiserShape
 
+    shape = DenoiserShape(256, 768, 6, 4)
     for shift in ("auto", "none"):
         with pytest.raises(NothingFits, match="fits the budget 1KiB: the smallest has"):
-            schedule(HexSettings(shift=shift, budget="1KiB"), denoiser=DenoiserShape(256, 768, 6, 4))
+            schedule(HexSettings(shift=shift, budget="1KiB"), denoiser=shape)
         with pytest.raises(NothingFits, match="fits the budget 1%: the smallest has"):
             schedule(HexSettings(shift=shift, budget="1%"))
 

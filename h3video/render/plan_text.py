@@ -36,7 +36,7 @@ def plan_text(job: RenderJob, schedule: Schedule[TokenPlan], crops: CropPlan) ->
             f"overlap {plan.overlap:.0f} px, halo {plan.halo:.0f} px",
             f"tiles       {plan.sizes_text()} tokens "
             f"({plan.share:.0%} of the frame at most), exchange every {plan.exchange}",
-            *_moves(schedule),
+            *([f"moves       {schedule.moves_text()}"] if schedule.moves else []),
             *_windows(plan),
             f"price       {plan.price:.2f} x the frame's tokens ({plan.tokens_run} run a pass)",
         ]
@@ -55,15 +55,6 @@ def plan_text(job: RenderJob, schedule: Schedule[TokenPlan], crops: CropPlan) ->
         for i, tile in enumerate(plan.tiles):
             lines.append(f"{i:>4}  {tile.owned:>12}  {' '.join(f'{c:x}' for c in tile.ids)}")
     return "\n".join(lines)
-
-
-def _moves(schedule: Schedule[TokenPlan]) -> list[str]:
-    if not schedule.moves:
-        return []
-    return [
-        f"moves       the grid moves every step, through {len(schedule.plans)} places of which "
-        f"this is the largest; mean price {schedule.price:.2f}"
-    ]
 
 
 def _windows(plan: TokenPlan) -> list[str]:

@@ -75,6 +75,13 @@ class Schedule(Generic[Plan]):
         """The plan that needs the most memory."""
         return max(self.plans, key=_size)
 
+    def moves_text(self) -> str:
+        """How a grid moves, for people who are shown its largest plan."""
+        return (
+            f"the grid moves every step, through {len(self.plans)} places of which this is the "
+            f"largest; mean price {self.price:.2f}"
+        )
+
     @property
     def price(self) -> float:
         """What a step runs against the full frame, the mean over all places."""

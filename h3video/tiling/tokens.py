@@ -67,6 +67,11 @@ def fade_tokens(token_px: int) -> int:
     return 4 if token_px < 32 else 3
 
 
+def usual_overlap(token_px: int) -> float:
+    """Px of the default overlap where the grid stays, and of the least one that is no hard edge."""
+    return float(fade_tokens(token_px) * token_px)
+
+
 class NothingFits(UsageError):
     """No tile fits the budget."""
 
@@ -560,7 +565,7 @@ def wanted_px(
     token_px: int, overlap: float | None, halo: float | None, narrow: bool = False
 ) -> tuple[float, float]:
     """The overlap and halo in px that are used where these are asked for and cells are large."""
-    narrowest = 0.0 if narrow else float(fade_tokens(token_px) * token_px)
+    narrowest = 0.0 if narrow else usual_overlap(token_px)
     wanted = narrowest if overlap is None else (max(overlap, narrowest) if overlap > 0.0 else 0.0)
     return wanted, _used_halo(token_px, halo, wanted)
 
@@ -568,7 +573,7 @@ def wanted_px(
 def _used_halo(token_px: int, halo: float | None, overlap: float) -> float:
     """Half the fade, also where there is none: a wider one buys less of what is near the untiled
     clip than larger tiles do for the same tokens (docs/quality.md)."""
-    return max(fade_tokens(token_px) * token_px / 2.0 if halo is None else halo, overlap / 2.0)
+    return max(usual_overlap(token_px) / 2.0 if halo is None else halo, overlap / 2.0)
 
 
 def _filled(

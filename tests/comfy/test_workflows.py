@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 
 import graphs
 import pytest
@@ -150,7 +149,7 @@ def test_hex_upscale(comfy):
     decoded = [find(load("hex_upscale"), "VAEDecode"), 0]
     prompt["d"] = graphs.node("TestImageDifference", a=decoded, b=["as large", 0])
     run, log = logged(comfy, measured(prompt, seen=decoded))
-    assert re.search(r"\[h3video\] [2-9] hex tiles", log) and "start from noise" not in log
+    assert "[h3video] 2 hex tiles" in log and "start from noise" not in log
     seen = stats(run, "seen")
     assert seen["shape"] == [9, 192, 320, 3] and seen["finite"]
     assert stats(run, "d")["psnr"] > 12.0  # the small frame's composition stays

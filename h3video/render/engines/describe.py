@@ -26,9 +26,4 @@ def describe(plan: TokenPlan) -> str:
 def describe_schedule(schedule: Schedule[TokenPlan]) -> str:
     """The plans of a sampling in one line: the one that stays, or the largest and the mean."""
     text = describe(schedule.largest)
-    if not schedule.moves:
-        return text
-    return (
-        f"{text}. The grid moves every step, through {len(schedule.plans)} places, of which this "
-        f"is the largest; mean price {schedule.price:.2f}"
-    )
+    return f"{text}; {schedule.moves_text()}" if schedule.moves else text

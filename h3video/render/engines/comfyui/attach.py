@@ -147,8 +147,10 @@ class TokenTiling:
             return forward.call()
         family = self.family(forward.model, forward.arguments)
         family.check()
-        schedule = self.schedule(family, steps=step_of(options) is not None)
-        plan = schedule.at(self._place(options) if schedule.moves else 0)
+        # Reading the step waits for the device: once a pass, and not where the grid stays.
+        step = None if self.settings.shift == "none" else step_of(options)
+        schedule = self.schedule(family, steps=step is not None)
+        plan = schedule.at(self._place(step, options) if schedule.moves else 0)
         self._keep(plan, len(schedule.plans))
         if plan.single:
             self._say(describe(plan))
@@ -175,9 +177,8 @@ class TokenTiling:
         self._largest = found.largest
         return found
 
-    def _place(self, options: dict[str, Any]) -> int:
+    def _place(self, step: int | None, options: dict[str, Any]) -> int:
         """The step of this pass, counted from the start of the whole schedule."""
-        step = step_of(options)
         if step is None:
             raise UsageError(
                 "shift=step needs a sampler that tells its sigmas; use another, or shift=none"

@@ -157,10 +157,7 @@ class CropRun:
         full = takes_offset(model) and self.settings.positions == "full"
         where = "the full frame's" if full else "each crop's own"
         audio = "; other streams whole, their mean by owned area" if layout.packed else ""
-        moves = (
-            f"; the grid moves every step, through {len(schedule.plans)} places of which this is "
-            f"the largest, mean price {schedule.price:.2f}"
-        ) if schedule.moves else ""  # fmt: skip
+        moves = f"; {schedule.moves_text()}" if schedule.moves else ""
         log.info("crop tiles: %s; positions are %s%s%s", plan.summary(), where, audio, moves)
         start = float(model.model_sampling.sigma_max)
         if steps > 0 and float(sigmas[0]) >= 0.99 * start and plan.share < SMALL_SHARE:
